@@ -1,0 +1,73 @@
+"""The home of attention in Keras 3: from a sentence to a picture of where the model looked.
+
+The rooms, in reading order; a module imports only modules that stand above it:
+
+- `ops`: the mathematics, pure functions over `keras.ops`: masks, scores, lookup.
+- `layers`: thin Keras layers over `ops`: additive, multi-head and cross-attention.
+- `models`: one paper or tutorial a file: `build_rnn_attention`, and the views `encode`, `step`
+  and `attention` over the layers of any model of the package.
+- `files`: output that appears whole or not at all.
+- `text`: strings to ids and back: `normalize`, `Vocabulary`.
+- `grammar`: the bundled corpus, Spanish–English pairs with their gold word alignment.
+- `corpora`: where sentence pairs come from, how they are split and batched.
+- `training`: masked loss and metrics, checkpoints that survive a kill.
+- `decoding`: greedy and sampled decoding over a `step`; knows no model.
+- `evaluation`: BLEU, chrF, alignment error rate.
+- `plotting`: arrays and tokens to matplotlib; knows no model.
+- `translator`: sentence to `Translation(text, tokens, attention)`; save and load.
+- `runs`: one training run, from a corpus to a folder with everything in it.
+- `cli`: the command line.
+
+Importing the package imports Keras and registers the package's layers, losses and metrics, so that
+`keras.saving.load_model` works without `custom_objects`. TensorFlow Text, matplotlib and sacrebleu
+are loaded when they are first used.
+"""
+
+import importlib
+import sys
+from pathlib import Path
+
+__version__ = "0.1.0"
+
+_TRUNK = ("ops", "layers", "models", "training")
+_ROOMS = (
+    "cli",
+    "corpora",
+    "decoding",
+    "evaluation",
+    "grammar",
+    "plotting",
+    "runs",
+    "text",
+    "translator",
+)
+_NAMES = {
+    "Grammar": "grammar",
+    "Translation": "translator",
+    "Translator": "translator",
+    "Vocabulary": "text",
+    "plot_attention": "plotting",
+    "plot_history": "plotting",
+}
+
+__all__ = [*_TRUNK, *_ROOMS, *_NAMES]
+
+
+def __getattr__(name):
+    """Load a room, or a public name of one, when it is first asked for."""
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
+    if name in _TRUNK or name in _ROOMS:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)
+
+
+# The command line loads Keras only where it needs it, so that --help and a mistyped option answer
+# at once.
+if Path(sys.argv[0] if hasattr(sys, "argv") and sys.argv else "").stem != "keras-attention":
+    for _room in _TRUNK:
+        importlib.import_module(f"{__name__}.{_room}")
