@@ -1,0 +1,126 @@
+"""Multi-head attention: several small lookups side by side, each with projections of its own.
+
+head_h = lookup(query W_h^Q, keys W_h^K, values W_h^V),   read = Σ_h head_h W_h^O
+"""
+
+import keras
+from keras import ops
+
+from keras_attention.ops import lookup, scaled_dot
+
+
+class _ProjectedLookup(keras.layers.MultiHeadAttention):
+    """Keras' layer with the package's lookup between its projections.
+
+    Keras computes a fully masked row differently with and without scores, and the softmax in the
+    compute dtype; `_compute_attention` is where it invites other implementations. It also heeds
+    implicit masks, and takes them off its inputs, so that only the first of two layers over one
+    tensor would see them: here only the explicit mask counts.
+    """
+
+    def _compute_attention_mask(self, query, value, attention_mask=None, **_):
+        return attention_mask
+
+    def _compute_attention(self, query, key, value, attention_mask=None, training=None, *_):
+        query, key, value = (ops.swapaxes(x, 1, 2) for x in (query, key, value))
+        mask = None if attention_mask is None else ops.cast(attention_mask, "bool")
+        read, weights, _ = lookup(scaled_dot(query, key), value, mask)
+        if self._dropout > 0.0:
+            dropped = self._dropout_layer(weights, training=training)
+            read = ops.matmul(ops.cast(dropped, value.dtype), value)
+        return ops.swapaxes(read, 1, 2), weights
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class MultiHeadAttention(keras.layers.Layer):
+    """Let each query read a memory through several heads, eq. 4 and 5 of Vaswani et al. (2017).
+
+    A wrapper around `keras.layers.MultiHeadAttention`: the same projections, names and weights,
+    with the house's explicit masks. Our names / the paper's: query, keys, values / Q, K, V,
+    `num_heads` / h, `key_dim` / d_k.
+
+    Args:
+        num_heads: number of heads, H.
+        key_dim: depth of the query, key and value of one head, K.
+        dropout: share of the weights that is dropped in training.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        query: (B, T, D).
+        keys: (B, S, E).
+        values: (B, S, F). Defaults to the keys.
+        attention_mask: booleans (B, S) or (B, T, S), True where a query may look. Where a query
+            has nothing to look at, its weights are 0 and its read is the bias of the output
+            projection, whether or not the weights are returned. Implicit Keras masks are not
+            consulted.
+        return_attention_scores: whether to return `(read, weights)`; the argument keeps Keras'
+            name, what comes is after the softmax.
+
+    Returns:
+        The read (B, T, D), and on request the weights (B, H, T, S), float32, before dropout.
+
+    Raises:
+        ValueError: a number is not positive, or a shape or the mask is not as above.
+
+    Example:
+    >>> import numpy as np
+    >>> attend = MultiHeadAttention(num_heads=2, key_dim=8)
+    >>> query, memory = np.ones((2, 3, 5)), np.ones((2, 7, 11))
+    >>> read, weights = attend(query, memory, return_attention_scores=True)
+    >>> tuple(read.shape), tuple(weights.shape)
+    ((2, 3, 5), (2, 2, 3, 7))
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
+    """
+
+    def __init__(self, num_heads, key_dim, dropout=0.0, **kwargs):
+        super().__init__(**kwargs)
+        if num_heads < 1 or key_dim < 1:
+            raise ValueError(
+                f"num_heads and key_dim must be positive integers, got {num_heads} and {key_dim}"
+            )
+        self.supports_masking = True
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.dropout = dropout
+        self.projected_lookup = _ProjectedLookup(
+            num_heads, key_dim, dropout=dropout, dtype=self.dtype_policy, name="projected_lookup"
+        )
+
+    def build(self, query_shape, keys_shape, values_shape=None):
+        if len(query_shape) != 3 or len(keys_shape) != 3:
+            raise ValueError(
+                "query must have shape (B, T, D) and keys (B, S, E), "
+                f"got {tuple(query_shape)} and {tuple(keys_shape)}"
+            )
+        self.projected_lookup.build(query_shape, values_shape or keys_shape, keys_shape)
+
+    def call(
+        self,
+        query,
+        keys,
+        values=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+    ):
+        if attention_mask is not None and len(attention_mask.shape) == 2:
+            attention_mask = ops.expand_dims(attention_mask, 1)
+        read, weights = self.projected_lookup(
+            query,
+            keys if values is None else values,
+            keys,
+            attention_mask=attention_mask,
+            return_attention_scores=True,
+            training=training,
+        )
+        return (read, weights) if return_attention_scores else read
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "dropout": self.dropout,
+        }

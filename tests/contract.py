@@ -1,0 +1,176 @@
+"""What every layer promises; a layer joins by a line in `tests/layers/test_contract.py`.
+
+A case names a layer, how to make it, and the axes of its query and keys; every check takes a case.
+Sizes are primes of their own, so that two swapped axes cannot pass.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import keras
+import numpy as np
+from keras import ops
+
+B, T, S, Q, K = 2, 3, 5, 7, 11  # batch, queries, keys, and the depths of both
+MASK = np.array([[True, True, True, False, False], [True, True, True, True, True]])
+
+
+@dataclass(frozen=True)
+class LayerCase:
+    """A layer called as `layer(query, keys, attention_mask=...)`, and with weights on request."""
+
+    name: str
+    make: Callable
+    query_shape: tuple
+    weights_shape: tuple
+    source_axis: int = -1
+
+    def __str__(self):
+        return self.name
+
+
+def arrays(case, seed=0):
+    """Draw a query, keys and the mask of a case."""
+    rng = np.random.default_rng(seed)
+    query, keys = rng.normal(size=case.query_shape), rng.normal(size=(B, S, K))
+    return query.astype("float32"), keys.astype("float32"), MASK
+
+
+def call(layer, query, keys, mask):
+    """Call a layer and return output and weights as NumPy."""
+    output, weights = layer(
+        ops.convert_to_tensor(query),
+        ops.convert_to_tensor(keys),
+        attention_mask=None if mask is None else ops.convert_to_tensor(mask),
+        return_attention_scores=True,
+    )
+    return as_numpy(output), as_numpy(weights)
+
+
+def as_numpy(tensor):
+    return ops.convert_to_numpy(ops.cast(tensor, "float32"))
+
+
+def model_of(case):
+    """Put a layer into a functional model with the inputs query, keys and mask."""
+    query, keys, mask = arrays(case)
+    inputs = {
+        "query": keras.Input((*(None,) * (query.ndim - 2), query.shape[-1]), name="query"),
+        "keys": keras.Input((None, K), name="keys"),
+        "mask": keras.Input((None,), dtype="bool", name="mask"),
+    }
+    output, weights = case.make()(
+        inputs["query"], inputs["keys"], attention_mask=inputs["mask"], return_attention_scores=True
+    )
+    model = keras.Model(inputs, {"output": output, "weights": weights})
+    return model, {"query": query, "keys": keys, "mask": mask}
+
+
+def check_shapes_and_sums(case):
+    output, weights = call(case.make(), *arrays(case))
+    assert output.shape[: len(case.query_shape) - 1] == case.query_shape[:-1]
+    assert weights.shape == case.weights_shape
+    np.testing.assert_allclose(weights.sum(case.source_axis), 1, rtol=1e-5)
+    assert (weights >= 0).all()
+
+
+def check_config_round_trip(case):
+    layer = case.make()
+    config = keras.saving.serialize_keras_object(layer)
+    twin = keras.saving.deserialize_keras_object(config)
+    assert type(twin) is type(layer)
+    assert twin.get_config() == layer.get_config()
+    inputs = arrays(case)
+    call(layer, *inputs), call(twin, *inputs)
+    assert [w.shape for w in twin.weights] == [w.shape for w in layer.weights]
+    twin.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(call(twin, *inputs)[0], call(layer, *inputs)[0])
+
+
+def check_json_round_trip(case):
+    model, inputs = model_of(case)
+    twin = keras.models.model_from_json(model.to_json())
+    twin.set_weights(model.get_weights())
+    for name, value in twin(inputs).items():
+        np.testing.assert_allclose(as_numpy(value), as_numpy(model(inputs)[name]), atol=1e-6)
+
+
+def check_symbolic_equals_eager(case):
+    model, inputs = model_of(case)
+    symbolic = case.make()
+    query, keys, _ = arrays(case)
+    spec = symbolic(
+        keras.KerasTensor(query.shape),
+        keras.KerasTensor(keys.shape),
+        return_attention_scores=True,
+    )
+    eager = call(symbolic, query, keys, None)
+    assert [tuple(s.shape) for s in spec] == [e.shape for e in eager]
+    predicted = model.predict_on_batch(inputs)
+    for name, value in model(inputs).items():
+        np.testing.assert_allclose(predicted[name], as_numpy(value), atol=1e-5)
+
+
+def check_padding_changes_nothing(case):
+    layer = case.make()
+    query, keys, mask = arrays(case)
+    output, weights = call(layer, query, keys, mask)
+    noise = np.full((B, 20, K), 1e3, dtype="float32")
+    padded = np.concatenate([keys, noise], axis=1)
+    unseen = np.concatenate([mask, np.zeros((B, 20), dtype=bool)], axis=1)
+    padded_output, padded_weights = call(layer, query, padded, unseen)
+    np.testing.assert_allclose(padded_output, output, atol=1e-5)
+    kept, added = np.split(padded_weights, [S], axis=case.source_axis)
+    np.testing.assert_allclose(kept, weights, atol=1e-6)
+    assert (added == 0).all()
+    changed = np.where(mask[..., None], keys, 1e3).astype("float32")
+    np.testing.assert_allclose(call(layer, query, changed, mask)[0], output, atol=1e-5)
+
+
+def check_nothing_to_look_at(case):
+    """Weights 0; and the same output whatever the keys are, in value and, through fit, gradient."""
+    layer = case.make()
+    query, keys, mask = arrays(case)
+    mask = np.array([mask[0], [False] * S])
+    output, weights = call(layer, query, keys, mask)
+    assert (weights[1] == 0).all()
+    assert weights[0].sum() > 0
+    np.testing.assert_array_equal(call(layer, query, 7 * keys, mask)[0][1], output[1])
+
+
+def check_mixed_precision(case, policy):
+    exact = case.make()
+    inputs = arrays(case)
+    expected, expected_weights = call(exact, *inputs)
+    layer = case.make(dtype=keras.DTypePolicy(policy))
+    call(layer, *inputs)
+    layer.set_weights(exact.get_weights())
+    output, weights = layer(
+        *map(ops.convert_to_tensor, inputs[:2]),
+        attention_mask=ops.convert_to_tensor(inputs[2]),
+        return_attention_scores=True,
+    )
+    assert keras.backend.standardize_dtype(output.dtype) == policy.removeprefix("mixed_")
+    assert keras.backend.standardize_dtype(weights.dtype) == "float32"
+    np.testing.assert_allclose(as_numpy(output), expected, atol=0.1)
+    np.testing.assert_allclose(as_numpy(weights), expected_weights, atol=0.02)
+    np.testing.assert_allclose(as_numpy(weights).sum(case.source_axis), 1, rtol=1e-5)
+
+
+def check_fit_step(case):
+    """One compiled step changes every weight, and all stay finite, with an empty row."""
+    model, inputs = model_of(case)
+    inputs["mask"] = np.array([inputs["mask"][0], [False] * S])
+    before = model.get_weights()
+    model.compile(
+        keras.optimizers.SGD(0.1),
+        loss={"output": "mean_squared_error", "weights": None},
+        jit_compile=keras.backend.backend() != "torch",
+    )
+    targets = np.random.default_rng(3).normal(size=model(inputs)["output"].shape)
+    loss = model.train_on_batch(inputs, {"output": targets.astype("float32")})
+    assert np.isfinite(loss)
+    for old, new, weight in zip(before, model.get_weights(), model.weights, strict=True):
+        assert np.isfinite(new).all(), weight.path
+        # a bias of the keys moves all scores of a query alike, so its gradient is 0
+        assert "key/bias" in weight.path or (old != new).any(), weight.path
