@@ -1,0 +1,230 @@
+"""How good are translations and alignments: BLEU, chrF and the alignment error rate.
+
+Texts are lists of `str`, one string a sentence. An alignment is a set of links, and a link is a
+pair `(context, target)` of token positions, counted from 0. BLEU and chrF are sacrebleu's, and
+every score carries sacrebleu's signature, without which two numbers cannot be compared.
+"""
+
+from collections.abc import Iterable, Sequence
+from operator import index
+from typing import NamedTuple
+
+import numpy as np
+
+Link = tuple[int, int]
+
+
+class Score(NamedTuple):
+    """A corpus score and the settings that it was computed with.
+
+    `print(score)` shows both; a format such as `f"{score:.1f}"` shows the value alone.
+
+    Attributes:
+        value: the score, from 0 to 100, higher is better.
+        signature: sacrebleu's signature, such as
+            `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0`.
+    """
+
+    value: float
+    signature: str
+
+    def __str__(self):
+        return f"{self.value:.2f} ({self.signature})"
+
+    def __format__(self, spec):
+        return format(self.value, spec) if spec else str(self)
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[str], *, normalized=False) -> Score:
+    """BLEU of a corpus: how many of its n-grams, n = 1 to 4, are those of the references.
+
+    The n-grams are counted over the whole corpus. One that has no 4-gram at all, because every
+    sentence has fewer than four tokens, scores 0 even where each sentence equals its reference.
+
+    Args:
+        hypotheses: the translations, one string a sentence.
+        references: what they should have been, one string a sentence, in the same order.
+        normalized: False: plain text; sacrebleu splits it into tokens (13a) and heeds its case.
+            True: the texts are normalised tokens with spaces between them, in one case, as a
+            vocabulary has them; they are compared as they are (`tok:none`).
+
+    Returns:
+        The `Score`, 0 to 100.
+
+    Raises:
+        ValueError: the lists differ in length, are empty, or hold something that is no `str`.
+
+    References:
+        Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation",
+        section 2.3; Post 2018, "A Call for Clarity in Reporting BLEU Scores".
+    """
+    from sacrebleu.metrics import BLEU
+
+    # force: sacrebleu would warn that the text looks tokenized, which is what it is.
+    metric = BLEU(tokenize="none", force=True) if normalized else BLEU()
+    return _corpus_score(metric, hypotheses, references)
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
+    """Compute chrF of a corpus: the F-score of its character n-grams, n = 1 to 6.
+
+    Recall counts twice as much as precision (beta = 2, "chrF2"). Unlike BLEU it gives credit for
+    the right stem with the wrong ending.
+
+    Args:
+        hypotheses: the translations, one string a sentence.
+        references: what they should have been, one string a sentence, in the same order.
+
+    Returns:
+        The `Score`, 0 to 100.
+
+    Raises:
+        ValueError: the lists differ in length, are empty, or hold something that is no `str`.
+
+    References:
+        Popović 2015, "chrF: character n-gram F-score for automatic MT evaluation", eq. 1.
+    """
+    from sacrebleu.metrics import CHRF
+
+    return _corpus_score(CHRF(), hypotheses, references)
+
+
+def alignment_from_weights(weights) -> set[Link]:
+    """Link every target token to the context token that it attends to most.
+
+    A target token whose weights are all 0, since it had nothing to look at, gets no link. Of equal
+    weights the first wins. Rows and columns of padding, `[START]` and `[END]` are the caller's to
+    cut away; positions count from the first row and column given.
+
+    Args:
+        weights: `(T, S)`, or `(H, T, S)`, of which the mean over the heads is taken.
+
+    Returns:
+        The links `(context, target)`, at most T.
+
+    Raises:
+        ValueError: `weights` has another number of axes, is empty, or is not finite.
+    """
+    weights = np.asarray(weights, dtype=float)
+    if weights.ndim not in (2, 3) or 0 in weights.shape:
+        raise ValueError(
+            f"weights must have shape (T, S) or (H, T, S) and not be empty, got {weights.shape}"
+        )
+    if not np.isfinite(weights).all():
+        raise ValueError("weights must be finite, got NaN or infinity")
+    if weights.ndim == 3:
+        weights = weights.mean(axis=0)
+    return {(int(row.argmax()), target) for target, row in enumerate(weights) if row.any()}
+
+
+def diagonal_alignment(context_length: int, target_length: int) -> set[Link]:
+    """Link every target token to the context token beside it: the baseline that knows no words.
+
+    Both sentences are stretched to one length, S tokens on T; the centre of target token t lies at
+    `(t + 1/2) S / T` and is linked to the context token whose span holds that point.
+
+    Args:
+        context_length: S, at least 1.
+        target_length: T, at least 1.
+
+    Returns:
+        The T links `(context, target)`.
+
+    Raises:
+        ValueError: a length is below 1.
+
+    Example:
+        >>> sorted(diagonal_alignment(2, 4))
+        [(0, 0), (0, 1), (1, 2), (1, 3)]
+    """
+    if context_length < 1 or target_length < 1:
+        raise ValueError(
+            "context_length and target_length must be at least 1, "
+            f"got {context_length} and {target_length}"
+        )
+    # In whole numbers, so that no rounding decides where the point falls on a border.
+    return {
+        ((2 * target + 1) * context_length // (2 * target_length), target)
+        for target in range(target_length)
+    }
+
+
+def alignment_error_rate(
+    predicted: Sequence[Iterable[Link]],
+    gold: Sequence[Iterable[Link]],
+    possible: Sequence[Iterable[Link]] | None = None,
+) -> float:
+    """Alignment error rate of a corpus, from 0 (perfect) to 1 (no link is right).
+
+        AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+
+    with the sums taken over the whole corpus. Where no possible links are given, P = S, and this
+    is 1 - F1. Where A and S are both empty nothing was asked and nothing is wrong: the rate is 0.
+
+    Args:
+        predicted: A, the links of each sentence, pairs `(context, target)`.
+        gold: S, the sure links of each sentence: missing one is an error.
+        possible: P, the links of each sentence that are right but may be missing. Sure links are
+            possible as well (P ⊇ S), whether they are listed here or not.
+
+    Returns:
+        The rate, 0 to 1, lower is better.
+
+    Raises:
+        ValueError: the sequences differ in length or are empty, or a link is no pair of positions.
+
+    References:
+        Och and Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models",
+        Computational Linguistics 29(1), the definition of AER under "Evaluation Methodology";
+        A, S and P are named as there.
+
+    Example:
+        >>> alignment_error_rate([{(0, 0), (1, 1)}], [{(0, 0), (1, 2)}])
+        0.5
+    """
+    if possible is None:
+        possible = gold
+    lengths = {"predicted": len(predicted), "gold": len(gold), "possible": len(possible)}
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{count} of {name}" for name, count in lengths.items())
+        raise ValueError(
+            f"predicted, gold and possible must have one entry a sentence, got {found}"
+        )
+    if not lengths["gold"]:
+        raise ValueError("predicted and gold must hold at least one sentence, got none")
+
+    hits = total = 0
+    for a, s, p in zip(predicted, gold, possible, strict=True):
+        a, s, p = _links("predicted", a), _links("gold", s), _links("possible", p)
+        hits += len(a & s) + len(a & (p | s))
+        total += len(a) + len(s)
+    return 1.0 - hits / total if total else 0.0
+
+
+def _links(name, links):
+    """Return the links of one sentence as a set of pairs of whole numbers."""
+    try:
+        return {(index(context), index(target)) for context, target in links}
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must hold, for every sentence, pairs (context, target), got {links!r}"
+        ) from None
+
+
+def _corpus_score(metric, hypotheses, references):
+    """Score checked lists of strings with a metric of sacrebleu."""
+    for name, texts in (("hypotheses", hypotheses), ("references", references)):
+        if isinstance(texts, str):
+            raise ValueError(f"{name} must be a list of str, one a sentence, got one str")
+        odd = [text for text in texts if not isinstance(text, str)]
+        if odd:
+            raise ValueError(f"{name} must be a list of str, got {odd[0]!r} in it")
+    if len(hypotheses) != len(references):
+        raise ValueError(
+            "hypotheses and references must be equally many, "
+            f"got {len(hypotheses)} hypotheses and {len(references)} references"
+        )
+    if not len(hypotheses):
+        raise ValueError("hypotheses and references must hold at least one sentence, got none")
+    score = metric.corpus_score(list(hypotheses), [list(references)])
+    return Score(float(score.score), str(metric.get_signature()))
