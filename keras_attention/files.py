@@ -1,0 +1,43 @@
+"""Output that appears whole or not at all: written beside its place, then renamed."""
+
+import os
+import shutil
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def written_whole(path):
+    """Give a path beside `path` to write to, and rename it to `path` at the end.
+
+    If the block raises, what it wrote is removed, folders that were made for it included, and what
+    stood at `path` before is untouched.
+
+    Args:
+        path: a file, or a folder that does not exist yet; what holds it is made if needed.
+
+    Yields:
+        The path to write to, with the same ending.
+    """
+    path = Path(path)
+    made = [folder for folder in path.parents if not folder.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".partial-{path.name}")
+    remove(beside)  # a process that was killed may have left one
+    try:
+        yield beside
+        os.replace(beside, path)
+    except BaseException:
+        remove(beside)
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+
+
+def remove(path):
+    """Delete a file or a folder, if it is there."""
+    if Path(path).is_dir():
+        shutil.rmtree(path)
+    else:
+        Path(path).unlink(missing_ok=True)
