@@ -1,0 +1,47 @@
+# `make demo` and `make test` are the two commands of the README; each sets up all that it needs.
+
+PYTHON ?= python3
+TORCH ?= torch==2.13.0
+VENV := .venv
+BIN := $(VENV)/bin
+NEUTRAL := tests/ops tests/layers tests/models tests/test_decoding.py tests/test_training.py
+
+.PHONY: demo test test-torch test-slow lint bench clean
+
+demo: $(VENV)/package
+	$(BIN)/keras-attention demo
+
+test: $(VENV)/test
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+	KERAS_BACKEND=jax $(BIN)/python -m pytest -n 2 -m "not slow" $(NEUTRAL)
+
+test-torch: $(VENV)/torch
+	KERAS_BACKEND=torch $(BIN)/python -m pytest -m "not slow" $(NEUTRAL)
+
+test-slow: $(VENV)/test
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+bench: $(VENV)/test
+	$(BIN)/python examples/benchmarks/rnn_attention.py
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache
+
+# Stamps: the environment with the package, with what the tests need, and with PyTorch.
+$(VENV)/package: setup.cfg pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/test: $(VENV)/package
+	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	touch $@
+
+$(VENV)/torch: $(VENV)/test
+	$(BIN)/python -m pip install --quiet "$(TORCH)"
+	touch $@
