@@ -8,6 +8,7 @@ The rooms, in reading order; a module imports only modules that stand above it:
   and `attention` over the layers of any model of the package.
 - `files`: output that appears whole or not at all.
 - `text`: strings to ids and back: `normalize`, `Vocabulary`.
+- `grammar_files`: words and rules of a synchronous grammar, read from a folder and checked.
 - `grammar`: the bundled corpus, Spanish–English pairs with their gold word alignment.
 - `corpora`: where sentence pairs come from, how they are split and batched.
 - `training`: masked loss and metrics, checkpoints that survive a kill.

@@ -20,20 +20,25 @@ import random
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from importlib import resources
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-MARKS = frozenset(".?!,¿")
-START = "Sentence"
-PATIENCE = 1000  # repeated sentences in a row before the rest is enumerated
+from keras_attention.grammar_files import (
+    START,
+    Features,
+    GrammarFiles,
+    Pattern,
+    Phrase,
+    Rule,
+    read_grammar_files,
+)
 
-Features = dict[str, frozenset[str]]
-Pattern = dict[str, str | frozenset[str]]  # a string is a variable
+PATIENCE = 1000  # repeated sentences in a row before the rest is enumerated
 
 
 class AlignedPair(NamedTuple):
@@ -49,45 +54,6 @@ class AlignedPair(NamedTuple):
     context: str
     target: str
     links: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True)
-class _Item:
-    """One symbol of a rule: `*Verb1[tense person=1/2]`, `Verb1.english`, `not~no`, a bare word."""
-
-    name: str
-    category: str | None
-    features: Pattern
-    head: bool
-    column: str | None
-    source: str | None
-
-
-@dataclass(frozen=True)
-class _Rule:
-    weight: float
-    features: Pattern
-    spanish: tuple[_Item, ...]
-    english: tuple[_Item, ...]
-    where: str
-
-    @cached_property
-    def order(self) -> tuple[_Item, ...]:
-        """The Spanish categories in the order of choice: heads first, then from left to right."""
-        categories = [item for item in self.spanish if item.category]
-        return tuple(sorted(categories, key=lambda item: not item.head))
-
-
-@dataclass(frozen=True)
-class _Phrase:
-    """A word or derived phrase; each English token carries the positions of its Spanish tokens."""
-
-    features: Features
-    spanish: tuple[str, ...]
-    english: tuple[tuple[str, tuple[int, ...]], ...]
-    row: dict[str, str] | None = None
-    weight: float = 1.0
-    order: tuple = ()
 
 
 class Grammar:
@@ -107,10 +73,8 @@ class Grammar:
         ((1, 0), (1, 1), (0, 2), (2, 3), (3, 4))
     """
 
-    def __init__(self, ways: dict[str, list], contractions: dict, elisions: dict):
-        self._all_ways = ways
-        self._contractions = contractions
-        self._elisions = elisions
+    def __init__(self, files: GrammarFiles):
+        self._all_ways, self._contractions, self._elisions = files
         self._ways = lru_cache(maxsize=None)(self._agreeing_ways)
         self._tally = lru_cache(maxsize=None)(self._count)
 
@@ -126,7 +90,7 @@ class Grammar:
             ValueError: A file is malformed; the message names the file and the line.
         """
         root = resources.files("keras_attention.data") if folder is None else Path(folder)
-        return _Reader(root).read()
+        return cls(read_grammar_files(root))
 
     def generate(self, count: int, seed: int = 0) -> list[AlignedPair]:
         """`count` pairs with distinct Spanish sentences; the same for a seed on every machine.
@@ -196,10 +160,10 @@ class Grammar:
         )
         return ways, tuple(accumulate(way.weight for way in ways))
 
-    def _derive(self, category: str, wanted: Features, order: Callable) -> Iterator[_Phrase]:
+    def _derive(self, category: str, wanted: Features, order: Callable) -> Iterator[Phrase]:
         """All derivations of a category that agree with the wanted features, in the given order."""
         for way in order(*self._ways(category, _key(wanted))):
-            if isinstance(way, _Phrase):
+            if isinstance(way, Phrase):
                 yield replace(way, features=_unify(way.features, wanted))
             else:
                 bindings = _bind(way.features, wanted, {})
@@ -217,7 +181,7 @@ class Grammar:
             found = _bind(item.features, node.features, bindings)
             yield from self._fill(todo[1:], found, {**parts, item.name: node}, order)
 
-    def _join(self, rule: _Rule, bindings: Features, parts: dict, features: Features) -> _Phrase:
+    def _join(self, rule: Rule, bindings: Features, parts: dict, features: Features) -> Phrase:
         """Write both sides of a rule from its parts, with their links where the parts stand."""
         spanish: list[str] = []
         places: dict[str, tuple[int, ...]] = {}
@@ -244,9 +208,9 @@ class Grammar:
                 tokens = [(item.name, ())]
             fallback = places[item.source] if item.source else ()
             english += [(word, links or fallback) for word, links in tokens]
-        return _Phrase(features, tuple(spanish), tuple(english))
+        return Phrase(features, tuple(spanish), tuple(english))
 
-    def _write(self, node: _Phrase) -> AlignedPair:
+    def _write(self, node: Phrase) -> AlignedPair:
         """Contract, elide and capitalise the words of a sentence, and number its links."""
         spanish: list[str] = []
         moved: list[int] = []
@@ -318,175 +282,3 @@ def _sentence(words: list[str]) -> str:
     """Words as a written sentence: `["¿", "comes", "pan", "?"]` gives `"¿Comes pan?"`."""
     text = re.sub(r" (?=[.?!,])|(?<=¿) ", "", " ".join(words))
     return re.sub(r"[^\W\d_]", lambda letter: letter[0].upper(), text, count=1)
-
-
-class _Reader:
-    """Reads a folder with `grammar.txt` and its tables; a complaint names the file and the line."""
-
-    def __init__(self, root):
-        self.root = root
-        self.tables: dict[str, list] = {}
-        self.words: dict[str, list[_Phrase]] = {}
-        self.known: dict[str, set[str]] = {}
-
-    def read(self) -> Grammar:
-        contractions, elisions, lines = {}, {}, []
-        for where, line in self._lines("grammar.txt"):
-            if match := re.fullmatch(r"contract (\w+) (\w+) -> (\w+)", line):
-                contractions[match[1], match[2]] = match[3]
-            elif match := re.fullmatch(r"elide (\w+) -> (\w+)", line):
-                elisions[match[1]] = match[2]
-            elif match := re.fullmatch(
-                r"word ([A-Z]\w*(?:\[[^\]]*\])?) +(\S+) +(.+?) = (.+)", line
-            ):
-                self._read_words(where, *match.groups())
-            elif match := re.fullmatch(r"(\d+(?:\.\d+)?) +([A-Z].*?) +->(| .*?) =(| .*)", line):
-                lines.append((where, *match.groups()))
-            else:
-                raise ValueError(f"{where}: expected a rule, word, contract or elide, got {line!r}")
-        names = {re.match(r"\w+", line[2])[0] for line in lines} | set(self.words)
-        ways: dict[str, list] = {name: list(words) for name, words in self.words.items()}
-        for where, weight, head, spanish, english in lines:
-            head = _item(where, head, names)
-            sides = (
-                [_item(where, text, names) for text in _symbols(side)]
-                for side in (spanish, english)
-            )
-            rule = _rule(where, float(weight), head.features, *sides)
-            ways.setdefault(head.category, []).append(rule)
-            self.known.setdefault(head.category, set()).update(head.features)
-        _check(ways, self.known)
-        return Grammar(ways, contractions, elisions)
-
-    def _lines(self, name: str) -> Iterator[tuple[str, str]]:
-        """The lines of a file that are not empty or comments, each with its place."""
-        try:
-            text = self.root.joinpath(name).read_bytes().decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = error.object[: error.start].count(b"\n") + 1
-            raise ValueError(f"{name}, line {line}: expected UTF-8 text") from None
-        for number, line in enumerate(text.splitlines(), 1):
-            if line.strip() and not line.startswith("#"):
-                yield f"{name}, line {number}", line.strip(" ")
-
-    def _table(self, where: str, name: str) -> list[tuple[str, dict[str, str]]]:
-        """The rows of a table, each a dictionary from column to cell."""
-        if name not in self.tables:
-            try:
-                lines = list(self._lines(name))
-            except FileNotFoundError:
-                raise ValueError(f"{where}: there is no table {name}") from None
-            columns = lines[0][1].split("\t") if lines else []
-            rows = []
-            for place, line in lines[1:]:
-                cells = line.split("\t")
-                if len(cells) != len(columns) or not all(cell.strip() for cell in cells):
-                    raise ValueError(
-                        f"{place}: expected {len(columns)} filled columns ({', '.join(columns)}), "
-                        f"got {len(cells)}"
-                    )
-                rows.append((place, dict(zip(columns, cells, strict=True))))
-            self.tables[name] = rows
-        return self.tables[name]
-
-    def _read_words(self, where: str, head: str, table: str, spanish: str, english: str):
-        """Enter the words of two columns of a table under a category."""
-        item = _item(where, head, {re.match(r"\w+", head)[0]})
-        found = self.words.setdefault(item.category, [])
-        self.known.setdefault(item.category, set()).update(item.features)
-        for place, row in self._table(where, table):
-            for column in (spanish, english):
-                if column not in row:
-                    raise ValueError(f"{where}: {table} has no column {column!r}, only {list(row)}")
-            features = {
-                name[:-1]: frozenset(cell.split("/"))
-                for name, cell in row.items()
-                if name.endswith("=")
-            }
-            self.known[item.category].update(features)
-            if "-" in (row[spanish], row[english]):
-                continue
-            words, target = ([_plain(place, w) for w in row[c].split()] for c in (spanish, english))
-            linked = tuple((word, tuple(range(len(words)))) for word in target)
-            word = _Phrase({**features, **item.features}, tuple(words), linked, row)
-            found.append(word)
-
-
-def _symbols(side: str) -> list[str]:
-    """The symbols of one side of a rule, split at spaces outside brackets."""
-    return re.split(r"\s+(?![^\[]*\])", side.strip()) if side.strip() else []
-
-
-def _plain(where: str, word: str) -> str:
-    """The word itself, if it is made of letters or is a punctuation mark."""
-    if word.isalpha() or word in MARKS:
-        return word
-    raise ValueError(f"{where}: expected a word of letters or one of . ? ! , ¿, got {word!r}")
-
-
-def _item(where: str, text: str, names: Iterable[str]) -> _Item:
-    """Read one symbol; a name with a capital is a category, unless it stands in quotes."""
-    pattern = r"(\*?)(\"\w+\"|\w+|[.?!,¿])(\[.*?\])?(?:\.([^~]+))?(?:~(\S+))?"
-    match = re.fullmatch(pattern, text)
-    if not match:
-        raise ValueError(f"{where}: cannot read {text!r}")
-    star, name, brackets, column, source = match.groups()
-    features = {}
-    for part in (brackets or "[]")[1:-1].split():
-        key, _, value = part.partition("=")
-        constant = value and not value.isupper()
-        features[key] = frozenset(value.split("/")) if constant else value or key.upper()
-    category = name.rstrip("0123456789") if name[0].isupper() else None
-    if category and category not in names:
-        raise ValueError(
-            f"{where}: {category} has no rules and no words; a plain word needs quotes"
-        )
-    if not category:
-        name = _plain(where, name.strip('"'))
-    return _Item(name, category, features, bool(star), column, source and source.strip('"'))
-
-
-def _rule(where: str, weight: float, features, spanish: list[_Item], english: list[_Item]):
-    """A rule whose two sides fit together; one of bare words is a phrase already."""
-    names = [item.name for item in spanish]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"{where}: {name} stands twice; number categories: {name}1, {name}2")
-    for item in english:
-        if item.source and item.source not in names:
-            raise ValueError(f"{where}: ~{item.source} names nothing on the Spanish side")
-        if item.column and item.name not in names:
-            raise ValueError(f"{where}: .{item.column} needs {item.name} on the Spanish side")
-    if any(item.category for item in spanish + english):
-        return _Rule(weight, features, tuple(spanish), tuple(english), where)
-    for name, value in features.items():
-        if isinstance(value, str):
-            raise ValueError(f"{where}: the feature {name!r} of bare words needs a value")
-    linked = ((item.name, (names.index(item.source),) if item.source else ()) for item in english)
-    return _Phrase(features, tuple(names), tuple(linked), None, weight)
-
-
-def _check(ways: dict[str, list], known: dict[str, set[str]]):
-    """Refuse features that a category does not have, and rules that lead back to themselves."""
-    if START not in ways:
-        raise ValueError(f"grammar.txt, line 1: there is no rule for {START}")
-    done: set[str] = set()
-
-    def visit(category: str, path: tuple[str, ...]):
-        for rule in ways[category]:
-            for item in () if isinstance(rule, _Phrase) else rule.spanish + rule.english:
-                for name in sorted(set(item.features) - known.get(item.category, set())):
-                    raise ValueError(f"{rule.where}: {item.category} has no feature {name!r}")
-                if item.column and not all(
-                    item.column in (getattr(word, "row", None) or ())
-                    for word in ways[item.category]
-                ):
-                    raise ValueError(f"{rule.where}: {item.category} has no column {item.column!r}")
-                if item.category in path:
-                    raise ValueError(f"{rule.where}: {item.category} leads back to itself")
-                if item.category and item.category not in done:
-                    visit(item.category, (*path, item.category))
-        done.add(category)
-
-    for category in ways:
-        visit(category, (category,))

@@ -160,9 +160,9 @@ def test_a_compiled_greedy_run_equals_a_loop_over_the_model(model, context):
 def test_sampling_repeats_with_its_seed_and_differs_with_another(model, context):
     one, same, other = (run(model, context, temperature=1.0) for _ in range(3))
     np.testing.assert_array_equal(one.tokens, same.tokens)
-    other = Generator(
-        models.encode(model), models.step(model), max_length=6, temperature=1.0
-    ).run(context, seed=1)
+    other = Generator(models.encode(model), models.step(model), max_length=6, temperature=1.0).run(
+        context, seed=1
+    )
     assert (one.tokens != other.tokens).any()
 
 

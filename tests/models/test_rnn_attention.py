@@ -100,9 +100,7 @@ def test_step_by_step_equals_all_at_once(model):
     for t in range(T):
         tokens = ops.convert_to_tensor(inputs["target"][:, t])
         logits, weights, state = step(tokens, encoded["memory"], state)
-        np.testing.assert_allclose(
-            as_numpy(logits), as_numpy(expected["logits"])[:, t], atol=1e-5
-        )
+        np.testing.assert_allclose(as_numpy(logits), as_numpy(expected["logits"])[:, t], atol=1e-5)
         np.testing.assert_allclose(
             as_numpy(weights["cross_attention"]),
             as_numpy(expected["cross_attention"])[..., t, :],
@@ -208,7 +206,9 @@ def test_mixed_precision_trains_and_keeps_float32_weights(policy):
 
 
 def test_bad_arguments_say_what_was_received():
-    with pytest.raises(ValueError, match="attention must be one of multi_head, additive, got 'dot'"):
+    with pytest.raises(
+        ValueError, match="attention must be one of multi_head, additive, got 'dot'"
+    ):
         models.build_rnn_attention(attention="dot")
     with pytest.raises(ValueError, match="must be positive, got 5000, 5000 and 0"):
         models.build_rnn_attention(units=0)
