@@ -169,3 +169,31 @@ def test_sampling_repeats_with_its_seed_and_differs_with_another(model, context)
 def test_a_cold_temperature_is_greedy(model, context):
     cold = run(model, context, temperature=1e-6)
     np.testing.assert_array_equal(cold.tokens, run(model, context).tokens)
+
+
+def test_new_sentences_of_a_known_length_are_not_compiled_again():
+    traces = []
+
+    class Counting(Speller):
+        def call(self, tokens, memory, state):
+            traces.append(1)
+            return super().call(tokens, memory, state)
+
+    if keras.backend.backend() == "torch":
+        pytest.skip("PyTorch runs eagerly: there is no program to compile again")
+    generator = Generator(FirstId(), Counting(), max_length=6)
+    generator.run([[0, 1], [2, 1]])
+    before = len(traces)
+    assert before > 0
+    assert generator.run([[1, 5], [3, 5]]).tokens.tolist() == [
+        [6, 5, 3, 0, 0, 0],
+        [3, 0, 0, 0, 0, 0],
+    ]
+    assert len(traces) == before
+
+
+class FirstId(keras.layers.Layer):
+    """An encoder whose state is the first id of the sentence."""
+
+    def call(self, context):
+        return {"memory": None, "state": context[:, 0]}

@@ -1,26 +1,17 @@
-"""Pictures of attention weights and of training: arrays and token lists -> matplotlib.
+"""Heat maps of attention weights: arrays and token lists -> matplotlib."""
 
-Knows no model: whoever has weights and words can draw them. Nothing here calls `plt.show`. A
-picture with a `path` is written to that file, whole or not at all, and leaves no figure behind; a
-picture without one is an ordinary figure of pyplot, so a notebook shows it below the cell.
-"""
-
-import io
 import math
 import operator
-import os
 import unicodedata
-import warnings
-from pathlib import Path
 
 import numpy as np
+
+from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
 
 _LONGEST_LABEL = 20  # characters, of which the last may be an ellipsis
 _UNKNOWN_COLOR = "#b5300c"
 _LINK_COLOR = "#f5a300"
 _FADED = "#6b6b6b"
-# Blue and vermillion of Okabe and Ito: told apart by readers with any colour vision.
-_TRAINING_COLOR, _VALIDATION_COLOR = "#0072b2", "#d55e00"
 
 
 def plot_attention(
@@ -97,12 +88,12 @@ def plot_attention(
 
     if ax is None:
         cell = _cell_size(grid.shape)
-        ax = _new_figure(_figure_size(cell, rows[0], columns[0], title), path).subplots()
+        ax = new_figure(_figure_size(cell, rows[0], columns[0], title), path).subplots()
     else:
         box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
         cell = min(box.height / grid.shape[0], box.width / grid.shape[1])
     size = _font_size(cell)
-    boxes = _boxes_for([*rows[0], *columns[0], title or ""])
+    boxes = boxes_for([*rows[0], *columns[0], title or ""])
 
     image = ax.imshow(grid, cmap="Blues", vmin=0.0, vmax=vmax, aspect="equal")
     _draw_cells(ax, grid.shape, links, cell)
@@ -119,92 +110,8 @@ def plot_attention(
     if title:
         ax.set_title(title.translate(boxes), **{**style, "size": 12}, pad=10)
     if path is not None:
-        _save(ax.figure, path)
+        save(ax.figure, path)
     return ax
-
-
-def plot_history(history, *, title=None, path=None):
-    """Draw how loss and metrics went from epoch to epoch, in training and in validation.
-
-    One panel a quantity, the loss first; a quantity and its `val_` twin share a panel. The best
-    epoch, the one with the least `val_loss`, is marked in all of them. The learning rate, which
-    Keras may record as well, is left out. What `path` means for the figure is as in
-    `plot_attention`.
-
-    Args:
-        history: the dict of a Keras `History`, such as `{"loss": [...], "val_loss": [...],
-            "masked_accuracy": [...], "val_masked_accuracy": [...]}` with one number an epoch; or
-            the `History` itself, as `fit` returns it.
-        title: a line above the panels.
-        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
-
-    Returns:
-        The matplotlib `Axes`, one a panel, as an array.
-
-    Raises:
-        ValueError: there is nothing to draw, two curves differ in length, or the extension does
-            not fit.
-        OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
-    """
-    from matplotlib.ticker import MaxNLocator
-
-    if path is not None:
-        path = check_plot_path(path)
-    curves, names = _as_curves(getattr(history, "history", history))
-    best = _best_epoch(curves.get("val_loss"))
-
-    figure = _new_figure((4.6 * len(names), 3.6 if title else 3.3), path)
-    panels = figure.subplots(1, len(names), squeeze=False)[0]
-    for panel, name in zip(panels, names, strict=True):
-        _draw_curves(panel, curves[name], curves.get(f"val_{name}"), best)
-        panel.set_title(name.replace("_", " "), loc="left", fontsize=11, parse_math=False)
-        panel.set_xlabel("epoch")
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        panel.spines[["top", "right"]].set_visible(False)
-        panel.grid(axis="y", color="0.9", linewidth=0.8)
-        panel.set_axisbelow(True)
-        panel.legend(frameon=False, fontsize=9)
-    if title:
-        figure.suptitle(title.translate(_boxes_for([title])), fontsize=12, parse_math=False)
-    if path is not None:
-        _save(figure, path)
-    return panels
-
-
-def check_plot_path(path):
-    """Check that a picture can be saved at `path`: call it before long work, not after.
-
-    Args:
-        path: the file to be; nothing is created.
-
-    Returns:
-        `path` as a `pathlib.Path`.
-
-    Raises:
-        ValueError: the extension is missing, or matplotlib has none such.
-        FileNotFoundError: its folder is missing.
-        NotADirectoryError: its folder is a file.
-        IsADirectoryError: `path` is a folder.
-        PermissionError: its folder cannot be written to.
-    """
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    path = Path(path)
-    supported = sorted(FigureCanvasBase.get_supported_filetypes())
-    if path.suffix[1:].lower() not in supported:
-        raise ValueError(
-            f"path must end in one of {', '.join('.' + name for name in supported)}, got '{path}'"
-        )
-    folder = path.parent
-    if not folder.exists():
-        raise FileNotFoundError(f"path must lie in an existing folder, got '{path}'")
-    if not folder.is_dir():
-        raise NotADirectoryError(f"path must lie in a folder, got '{path}': '{folder}' is a file")
-    if path.is_dir():
-        raise IsADirectoryError(f"path must be a file, got the folder '{path}'")
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"path must lie in a folder that can be written to, got '{path}'")
-    return path
 
 
 def _as_tokens(name, tokens):
@@ -276,42 +183,6 @@ def _as_links(links, context_length, target_length):
     return sorted(pairs)
 
 
-def _as_curves(history):
-    """Return the curves as arrays by name, and the names of the panels."""
-    curves = {str(name): np.asarray(values, dtype=float) for name, values in history.items()}
-    names = [n for n in curves if not n.startswith("val_") and n not in ("learning_rate", "lr")]
-    names.sort(key=lambda name: name != "loss")
-    if not names or not curves[names[0]].size:
-        raise ValueError(f"history must hold at least one curve and epoch, got {list(curves)}")
-    epochs = curves[names[0]].shape
-    for name in names:
-        for curve in (name, f"val_{name}"):
-            if curve in curves and (curves[curve].shape != epochs or len(epochs) != 1):
-                raise ValueError(
-                    f"history['{curve}'] must have one number an epoch, as '{names[0]}' has: "
-                    f"shape {epochs}, got {curves[curve].shape}"
-                )
-    return curves, names
-
-
-def _best_epoch(validation_loss):
-    """Return the index of the least validation loss, or None where there is none."""
-    if validation_loss is None or not np.isfinite(validation_loss).any():
-        return None
-    return int(np.nanargmin(np.where(np.isfinite(validation_loss), validation_loss, np.nan)))
-
-
-def _new_figure(size, path):
-    """Return an empty figure: pyplot's own if it is to be shown, a free one if only saved."""
-    if path is None:
-        import matplotlib.pyplot as plt
-
-        return plt.figure(figsize=size, layout="constrained")
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=size, layout="constrained")
-
-
 def _cell_size(shape):
     """Return the side of a cell in inches: about 9 for the longer side of the picture."""
     return min(max(9.0 / max(shape), 0.16), 0.62)
@@ -332,25 +203,6 @@ def _figure_size(cell, row_words, column_words, title):
     left, top = (_width(words, _font_size(cell)) for words in (row_words, column_words))
     width = max(len(column_words) * cell + left + 1.9, 3.6)  # the notes take that much
     return width, len(row_words) * cell + top + (1.5 if title else 1.1)
-
-
-def _boxes_for(texts):
-    """Return the table that puts □ for every letter which the reader's fonts lack, and warn."""
-    from matplotlib.font_manager import FontProperties, findfont, get_font
-
-    missing = set(map(ord, "".join(texts))) - {ord("\n")}
-    for family in FontProperties().get_family():
-        font = findfont(FontProperties(family=[family]))
-        missing.difference_update(get_font(font).get_charmap())
-    if missing:
-        letters = " ".join(map(chr, sorted(missing)))
-        warnings.warn(
-            f"the font has no {letters}: drawn as □. Name one that has them in "
-            'matplotlib.rcParams["font.family"], such as ["DejaVu Sans", "Noto Sans CJK JP"]',
-            UserWarning,
-            stacklevel=3,
-        )
-    return dict.fromkeys(missing, "□")
 
 
 def _draw_cells(ax, shape, links, cell):
@@ -407,39 +259,3 @@ def _draw_notes(ax, has_unknown, has_links):
     for line, (note, color) in enumerate(notes):
         place = {"xy": (0, 0), "xycoords": "axes fraction", "textcoords": "offset points"}
         ax.annotate(note, xytext=(0, -8 - 13 * line), va="top", size=9, color=color, **place)
-
-
-def _draw_curves(panel, training, validation, best):
-    """Draw the two curves of a quantity over the epochs, the best epoch marked."""
-    epochs = np.arange(1, len(training) + 1)
-    dots = {"marker": "o", "markersize": 3.5}
-    panel.plot(epochs, training, color=_TRAINING_COLOR, label="training", **dots)
-    if validation is None:
-        return
-    panel.plot(epochs, validation, color=_VALIDATION_COLOR, label="validation", **dots)
-    if best is not None:
-        value = validation[best]
-        panel.axvline(best + 1, color="0.6", linewidth=0.8, linestyle=":")
-        ring = {"marker": "o", "s": 80, "fc": "none", "ec": _VALIDATION_COLOR, "lw": 1.2}
-        panel.scatter(best + 1, value, label=f"best epoch {best + 1}: {value:.4g}", **ring)
-
-
-def _save(figure, path):
-    """Write a figure to a checked path, whole or not at all, and the same bytes every time."""
-    import matplotlib
-
-    kind = path.suffix[1:].lower()
-    undated = {"svg": {"Date": None}, "svgz": {"Date": None}, "pdf": {"CreationDate": None}}
-    picture = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "keras_attention"}):
-        figure.savefig(
-            picture, format=kind, dpi=150, bbox_inches="tight", metadata=undated.get(kind)
-        )
-    part = path.with_name(f".{os.getpid()}.{path.name}.part")
-    try:
-        part.write_bytes(picture.getvalue())
-        os.replace(part, path)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        part.unlink(missing_ok=True)

@@ -1,0 +1,12 @@
+"""Pictures of attention weights and of training: arrays and token lists -> matplotlib.
+
+Knows no model: whoever has weights and words can draw them. Nothing here calls `plt.show`. A
+picture with a `path` is written to that file, whole or not at all, and leaves no figure behind; a
+picture without one is an ordinary figure of pyplot, so a notebook shows it below the cell.
+"""
+
+from keras_attention.plotting.attention import plot_attention
+from keras_attention.plotting.figures import check_plot_path
+from keras_attention.plotting.history import plot_history
+
+__all__ = ["check_plot_path", "plot_attention", "plot_history"]

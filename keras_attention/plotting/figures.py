@@ -1,0 +1,89 @@
+"""Figures: made for the screen or for a file, saved whole or not at all, with fonts checked."""
+
+import io
+import os
+import warnings
+from pathlib import Path
+
+from keras_attention.files import written_whole
+
+
+def check_plot_path(path):
+    """Check that a picture can be saved at `path`: call it before long work, not after.
+
+    Args:
+        path: the file to be; nothing is created.
+
+    Returns:
+        `path` as a `pathlib.Path`.
+
+    Raises:
+        ValueError: the extension is missing, or matplotlib has none such.
+        FileNotFoundError: its folder is missing.
+        NotADirectoryError: its folder is a file.
+        IsADirectoryError: `path` is a folder.
+        PermissionError: its folder cannot be written to.
+    """
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    path = Path(path)
+    supported = sorted(FigureCanvasBase.get_supported_filetypes())
+    if path.suffix[1:].lower() not in supported:
+        raise ValueError(
+            f"path must end in one of {', '.join('.' + name for name in supported)}, got '{path}'"
+        )
+    folder = path.parent
+    if not folder.exists():
+        raise FileNotFoundError(f"path must lie in an existing folder, got '{path}'")
+    if not folder.is_dir():
+        raise NotADirectoryError(f"path must lie in a folder, got '{path}': '{folder}' is a file")
+    if path.is_dir():
+        raise IsADirectoryError(f"path must be a file, got the folder '{path}'")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"path must lie in a folder that can be written to, got '{path}'")
+    return path
+
+
+def new_figure(size, path):
+    """Return an empty figure: pyplot's own if it is to be shown, a free one if only saved."""
+    if path is None:
+        import matplotlib.pyplot as plt
+
+        return plt.figure(figsize=size, layout="constrained")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size, layout="constrained")
+
+
+def boxes_for(texts):
+    """Return the table that puts □ for every letter which the reader's fonts lack, and warn."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    missing = set(map(ord, "".join(texts))) - {ord("\n")}
+    for family in FontProperties().get_family():
+        font = findfont(FontProperties(family=[family]))
+        missing.difference_update(get_font(font).get_charmap())
+    if missing:
+        letters = " ".join(map(chr, sorted(missing)))
+        warnings.warn(
+            f"the font has no {letters}: drawn as □. Name one that has them in "
+            'matplotlib.rcParams["font.family"], such as ["DejaVu Sans", "Noto Sans CJK JP"]',
+            UserWarning,
+            stacklevel=3,
+        )
+    return dict.fromkeys(missing, "□")
+
+
+def save(figure, path):
+    """Write a figure to a checked path, whole or not at all, and the same bytes every time."""
+    import matplotlib
+
+    kind = path.suffix[1:].lower()
+    undated = {"svg": {"Date": None}, "svgz": {"Date": None}, "pdf": {"CreationDate": None}}
+    picture = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "keras_attention"}):
+        figure.savefig(
+            picture, format=kind, dpi=150, bbox_inches="tight", metadata=undated.get(kind)
+        )
+    with written_whole(path) as part:
+        part.write_bytes(picture.getvalue())

@@ -1,0 +1,224 @@
+"""What every model promises: its views, its masks, its files. A model joins by a line in `CASES`.
+
+A case names a model, how to build it, and its attention weights: name → shape.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attention import models
+from keras_attention.training import MaskedAccuracy, MaskedCrossentropy, MaskedLoss
+from tests.contract import as_numpy
+
+B, S, T, UNITS, CONTEXT, TARGET = 3, 7, 5, 16, 23, 29
+SIZES = {"context_vocabulary": CONTEXT, "target_vocabulary": TARGET, "units": UNITS}
+
+
+@dataclass(frozen=True)
+class ModelCase:
+    """A model with the inputs context and target, and the shapes of its weights by name."""
+
+    name: str
+    build: Callable
+    weights: dict
+
+    def __str__(self):
+        return self.name
+
+
+CASES = [
+    ModelCase(
+        "rnn_multi_head",
+        lambda: models.build_rnn_attention(attention="multi_head", **SIZES),
+        {"cross_attention": (B, 1, T, S)},
+    ),
+    ModelCase(
+        "rnn_additive",
+        lambda: models.build_rnn_attention(attention="additive", **SIZES),
+        {"cross_attention": (B, T, S)},
+    ),
+]
+
+
+@pytest.fixture(params=CASES, ids=str)
+def case(request):
+    return request.param
+
+
+@pytest.fixture
+def model(case):
+    keras.utils.set_random_seed(1)
+    return case.build()
+
+
+def sentences(seed=0):
+    rng = np.random.default_rng(seed)
+    context, target = rng.integers(4, CONTEXT, (B, S)), rng.integers(4, TARGET, (B, T))
+    context[0, 4:] = 0
+    target[1, 3:] = 0
+    return {"context": context.astype("int32"), "target": target.astype("int32")}
+
+
+def logits_of(model, inputs):
+    return as_numpy(model({name: ops.convert_to_tensor(ids) for name, ids in inputs.items()}))
+
+
+def compile_model(model, optimizer="adam"):
+    model.compile(
+        optimizer,
+        loss=MaskedCrossentropy(),
+        metrics=[MaskedAccuracy(), MaskedLoss()],
+        jit_compile=keras.backend.backend() != "torch",
+    )
+
+
+def test_logits_and_weights_have_the_documented_shapes(case, model):
+    inputs = sentences()
+    assert logits_of(model, inputs).shape == (B, T, TARGET)
+    outputs = models.attention(model)(inputs)
+    logits = outputs.pop("logits")
+    np.testing.assert_allclose(as_numpy(logits), logits_of(model, inputs), atol=1e-6)
+    assert {name: tuple(weights.shape) for name, weights in outputs.items()} == case.weights
+    for weights in map(as_numpy, outputs.values()):
+        np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)
+        assert (weights[0, ..., 4:] == 0).all()
+
+
+def test_padding_the_context_does_not_change_the_logits(model):
+    inputs = sentences()
+    padded = {**inputs, "context": np.pad(inputs["context"], ((0, 0), (0, 20)))}
+    np.testing.assert_allclose(logits_of(model, padded), logits_of(model, inputs), atol=1e-5)
+
+
+def test_the_future_of_the_target_does_not_change_earlier_logits(model):
+    inputs = sentences()
+    changed = {**inputs, "target": inputs["target"].copy()}
+    changed["target"][:, 3:] = 4
+    before, after = logits_of(model, inputs), logits_of(model, changed)
+    np.testing.assert_array_equal(after[:, :3], before[:, :3])
+    assert abs(after[:, 3:] - before[:, 3:]).max() > 1e-4
+
+
+def test_one_sentence_does_not_change_another(model):
+    inputs = sentences()
+    alone = {name: ids[1:2] for name, ids in inputs.items()}
+    np.testing.assert_allclose(logits_of(model, alone)[0], logits_of(model, inputs)[1], atol=1e-5)
+
+
+def test_a_sentence_without_a_token_gives_finite_logits_and_no_weight(model):
+    inputs = sentences()
+    inputs["context"][2] = 0
+    outputs = models.attention(model)(inputs)
+    assert np.isfinite(as_numpy(outputs.pop("logits"))).all()
+    for weights in map(as_numpy, outputs.values()):
+        assert (weights[2] == 0).all()
+
+
+def test_step_by_step_equals_all_at_once(model):
+    inputs = sentences()
+    expected = models.attention(model)(inputs)
+    logits_at_once = as_numpy(expected.pop("logits"))
+    encoded = models.encode(model)(ops.convert_to_tensor(inputs["context"]))
+    state, step = encoded["state"], models.step(model)
+    for t in range(T):
+        tokens = ops.convert_to_tensor(inputs["target"][:, t])
+        logits, weights, state = step(tokens, encoded["memory"], state)
+        np.testing.assert_allclose(as_numpy(logits), logits_at_once[:, t], atol=1e-5)
+        assert set(weights) == set(expected)
+        for name, at_once in expected.items():
+            np.testing.assert_allclose(
+                as_numpy(weights[name]), as_numpy(at_once)[..., t, :], atol=1e-5
+            )
+
+
+def test_the_views_share_the_layers_of_the_model(model):
+    views = (models.encode(model), models.step(model), models.attention(model))
+    mine = {id(weight) for weight in model.weights}
+    assert {id(weight) for view in views for weight in view.weights} == mine
+
+
+def test_config_round_trip(case, model):
+    twin = keras.models.model_from_json(model.to_json())
+    twin.set_weights(model.get_weights())
+    inputs = sentences()
+    np.testing.assert_allclose(logits_of(twin, inputs), logits_of(model, inputs), atol=1e-6)
+    assert set(models.attention(twin)(inputs)) == {"logits", *case.weights}
+
+
+def test_the_configuration_is_plain_json_without_code(model):
+    text = model.to_json()
+    assert json.loads(text)["class_name"] == "Functional"
+    assert "Lambda" not in text
+
+
+def test_one_compiled_fit_step_changes_every_weight(model):
+    before = model.get_weights()
+    compile_model(model, keras.optimizers.SGD(1.0))
+    inputs = sentences()
+    history = model.fit(inputs, inputs["target"], batch_size=B, verbose=0).history
+    assert np.isfinite(history["loss"]).all()
+    for old, new, weight in zip(before, model.get_weights(), model.weights, strict=True):
+        assert np.isfinite(new).all(), weight.path
+        # a bias of the keys moves all scores of a query alike, so its gradient is 0
+        assert "key/bias" in weight.path or (old != new).any(), weight.path
+
+
+LOAD = """
+import sys, numpy as np, keras, keras_attention
+inputs = dict(np.load(sys.argv[1]))
+for path in sys.argv[2:]:
+    model = keras.saving.load_model(path)
+    view = keras_attention.models.attention(model)
+    np.savez(path + ".npz", **{k: keras.ops.convert_to_numpy(v) for k, v in view(inputs).items()})
+"""
+
+
+def test_keras_file_round_trip_in_a_fresh_process_without_custom_objects(tmp_path):
+    inputs = sentences()
+    np.savez(tmp_path / "inputs.npz", **inputs)
+    made = {case.name: case.build() for case in CASES}
+    for name, model in made.items():
+        compile_model(model)
+        model.train_on_batch(inputs, inputs["target"])
+        model.save(tmp_path / f"{name}.keras")
+    paths = [str(tmp_path / f"{name}.keras") for name in made]
+    command = [sys.executable, "-c", LOAD, str(tmp_path / "inputs.npz"), *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for name, model in made.items():
+        loaded = np.load(tmp_path / f"{name}.keras.npz")
+        for key, value in models.attention(model)(inputs).items():
+            np.testing.assert_allclose(loaded[key], as_numpy(value), atol=1e-6)
+
+
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
+def test_mixed_precision_trains_and_keeps_float32_weights(case, policy):
+    exact = case.build()
+    keras.config.set_dtype_policy(policy)
+    try:
+        model = case.build()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    model.set_weights(exact.get_weights())
+    inputs = sentences()
+    outputs = models.attention(model)(inputs)
+    logits = as_numpy(outputs.pop("logits"))
+    np.testing.assert_allclose(logits, logits_of(exact, inputs), atol=0.1)
+    for weights in outputs.values():
+        assert keras.backend.standardize_dtype(weights.dtype) == "float32"
+    compile_model(model)
+    assert np.isfinite(model.train_on_batch(inputs, inputs["target"])).all()
+    assert all(np.isfinite(weight).all() for weight in model.get_weights())
+
+
+def test_every_builder_has_a_case():
+    built = {case.build().name for case in CASES}
+    assert built == {build(**SIZES).name for build in models.BUILDERS.values()}

@@ -1,0 +1,35 @@
+"""The README's Python runs as it stands, on fewer sentences and steps."""
+
+import re
+from pathlib import Path
+
+from keras_attention import corpora
+
+README = Path(__file__).parent.parent / "README.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_ten_lines_train_translate_and_plot(tmp_path, monkeypatch):
+    monkeypatch.setattr(corpora, "BUNDLED_PAIRS", 600)
+    monkeypatch.chdir(tmp_path)
+    code = re.sub(r"steps_per_epoch=\d+, epochs=\d+", "steps_per_epoch=2, epochs=1", BLOCKS[0])
+    assert code != BLOCKS[0]
+    assert len(code.strip().splitlines()) <= 12
+    names = {}
+    exec(code, names)
+    assert (tmp_path / "heatmap.png").read_bytes().startswith(b"\x89PNG")
+    assert isinstance(names["translator"]("Los niños comen pan.").text, str)
+
+
+def test_the_layer_example_gives_weights_that_keep_to_the_mask():
+    names = {}
+    exec(BLOCKS[1], names)
+    assert tuple(names["read"].shape) == (2, 3, 16)
+    assert (names["weights"].numpy()[1, :, 3:] == 0).all()
+
+
+def test_every_picture_and_page_of_the_readme_is_there():
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", README.read_text(encoding="utf-8"))
+    assert len(targets) >= 4
+    missing = [target for target in targets if not (README.parent / target).is_file()]
+    assert not missing, f"the README names files that do not exist: {missing}"
