@@ -72,6 +72,8 @@ def download_spa_eng(url=SPA_ENG_URL, folder=None):
         ConnectionError: it could not be fetched.
         ValueError: what came is another file.
     """
+    if folder:  # Keras falls back to a folder in /tmp where there is none
+        Path(folder).mkdir(parents=True, exist_ok=True)
     try:
         path = Path(keras.utils.get_file("spa-eng.zip", url, cache_dir=folder))
     except Exception as error:
@@ -226,6 +228,20 @@ class Batches:
         bucket_of(longest.max(), buckets)
         places = np.searchsorted(buckets, longest)
         self._rows = {buckets[b]: np.flatnonzero(places == b) for b in np.unique(places)}
+
+    @classmethod
+    def of_pairs(cls, pairs, context_vocabulary, target_vocabulary, batch_size=64):
+        """Look up the ids of sentence pairs and batch them.
+
+        Args:
+            pairs: pairs with `context` and `target`.
+            context_vocabulary: `keras_attention.text.Vocabulary` of the context sentences.
+            target_vocabulary: that of the target sentences.
+            batch_size: sentences a batch.
+        """
+        context_ids = context_vocabulary.ids(pair.context for pair in pairs)
+        target_ids = target_vocabulary.ids(pair.target for pair in pairs)
+        return cls(context_ids, target_ids, batch_size)
 
     def __len__(self):
         return sum(-(-len(rows) // self.batch_size) for rows in self._rows.values())

@@ -54,7 +54,7 @@ def generate(step, memory, state, *, max_length, start_id=2, end_id=3, temperatu
     """
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, got {max_length}")
-    if temperature < 0:
+    if not 0 <= temperature < float("inf"):
         raise ValueError(f"temperature must be 0 (greedy) or above, got {temperature}")
     if temperature > 0 and draws is None:
         raise ValueError("sampling needs draws (B, L) from [0, 1), got None")

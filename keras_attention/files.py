@@ -18,9 +18,17 @@ def written_whole(path):
 
     Yields:
         The path to write to, with the same ending.
+
+    Raises:
+        OSError: it cannot be written.
     """
     path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} cannot be written: it is a folder")
     made = [folder for folder in path.parents if not folder.exists()]
+    nearest = path.parents[len(made)]
+    if not nearest.is_dir():
+        raise NotADirectoryError(f"{path} cannot be written: {nearest} is a file")
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".partial-{path.name}")
     remove(beside)  # a process that was killed may have left one

@@ -169,14 +169,30 @@ def train(
 
     # The best epoch is what stays
     best = build(settings, *vocabularies)
-    best.load_weights(checkpoint.last() / "best.weights.h5")
+    best.load_weights(checkpoint.last() / "best.keras")
     translator = Translator(best, *vocabularies, config)
     translator.save(folder)
     with written_whole(folder / HISTORY_FILE) as path:
         path.write_text(json.dumps(checkpoint.history, indent=2) + "\n")
-    plot_history(checkpoint.history, path=folder / CURVES_FILE)
+    plot_history(
+        {name: curve for name, curve in checkpoint.history.items() if "masked" in name},
+        monitor=checkpoint.monitor,
+        path=folder / CURVES_FILE,
+    )
     remove(folder / CHECKPOINTS)
     return translator
+
+
+def check_no_run(folder):
+    """Check that a folder is free for a new run.
+
+    Raises:
+        FileExistsError: it holds one.
+    """
+    if (Path(folder) / CONFIG_FILE).exists():
+        raise FileExistsError(
+            f"{folder} holds a run already: resume it (--resume) or choose another folder"
+        )
 
 
 def read_settings(folder):
@@ -237,8 +253,10 @@ def evaluate(translator, pairs, *, batch_size=64, progress=iter):
     batches = _batches(
         pairs, translator.context_vocabulary, translator.target_vocabulary, batch_size
     )
-    compile_for_training(translator.model)
-    measured = translator.model.evaluate(batches.in_order(), return_dict=True, verbose=0)
+    # A view over the same layers, so that the model keeps what its user compiled it with.
+    scored = keras.Model(translator.model.input, translator.model.output)
+    compile_for_training(scored)
+    measured = scored.evaluate(batches.in_order(), return_dict=True, verbose=0)
     generated = translator.generate(batches.context_ids, batch_size=batch_size, progress=progress)
     words = [translator.target_vocabulary.words_of(tokens) for tokens, _, _ in generated]
     hypotheses = [join_words(each) for each in words]
@@ -302,11 +320,7 @@ def alignment_error_rates(translator, pairs, *, batch_size=64):
 
 def _batches(pairs, context_vocabulary, target_vocabulary, batch_size):
     try:
-        return corpora.Batches(
-            context_vocabulary.ids(pair.context for pair in pairs),
-            target_vocabulary.ids(pair.target for pair in pairs),
-            batch_size,
-        )
+        return corpora.Batches.of_pairs(pairs, context_vocabulary, target_vocabulary, batch_size)
     except ValueError as error:
         sentences = (sentence for pair in pairs for sentence in (pair.context, pair.target))
         longest = max(sentences, key=lambda sentence: len(split_words(sentence)))
@@ -319,11 +333,8 @@ def _begun(folder, config, resume):
     if resume:
         _check_same_run(folder, config)
         yield
-    elif (folder / CONFIG_FILE).exists():
-        raise FileExistsError(
-            f"{folder} holds a run already: resume it (--resume) or choose another folder"
-        )
     else:
+        check_no_run(folder)
         with written_whole(folder / CONFIG_FILE) as path:
             path.write_text(json.dumps(config, indent=2) + "\n")
             yield

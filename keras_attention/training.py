@@ -84,7 +84,8 @@ class RunCheckpoint(keras.callbacks.Callback):
 
     Args:
         folder: where the checkpoints go, one folder an epoch, of which the last is kept:
-            `model.keras` with the state of the optimizer, `best.weights.h5` and `history.json`.
+            `model.keras` with the state of the optimizer, `best.keras`, which is that of the best
+            epoch, and `history.json`.
         monitor: the logged value that is to become small.
         patience: epochs without improvement after which training stops.
     """
@@ -121,10 +122,10 @@ class RunCheckpoint(keras.callbacks.Callback):
         with written_whole(self.folder / f"epoch-{self.epochs:05d}") as folder:
             folder.mkdir()
             self.model.save(folder / "model.keras")
-            if self.best_epoch == self.epochs - 1:
-                self.model.save_weights(folder / "best.weights.h5")
-            else:
-                shutil.copy(before / "best.weights.h5", folder)
+            is_best = self.best_epoch == self.epochs - 1
+            shutil.copy(
+                folder / "model.keras" if is_best else before / "best.keras", folder / "best.keras"
+            )
             (folder / "history.json").write_text(json.dumps(self.history))
         if before:
             shutil.rmtree(before)

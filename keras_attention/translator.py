@@ -1,6 +1,7 @@
 """From a sentence to its translation and to where the model looked; save and load."""
 
 import json
+import textwrap
 import zipfile
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -252,7 +253,8 @@ class Translator:
         try:
             model = keras.saving.load_model(folder / MODEL_FILE, compile=False)
         except (ValueError, TypeError, KeyError, OSError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{folder / MODEL_FILE} cannot be loaded: {error}") from error
+            reason = textwrap.shorten(str(error), 300, placeholder=" …")
+            raise ValueError(f"{folder / MODEL_FILE} cannot be loaded: {reason}") from error
         return cls(
             model,
             Vocabulary.load(folder / CONTEXT_FILE),

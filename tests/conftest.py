@@ -1,0 +1,104 @@
+"""What tests of several rooms share.
+
+Imports no backend, so that the trunk's tests run on each of them.
+"""
+
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+# Before TensorFlow is imported: its C++ logs would hide what a test prints.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """Return the folder of the real data, which is not part of the repository."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the real data are not there: no folder ../shared/data beside the repository")
+    return folder
+
+
+@pytest.fixture
+def full_disk():
+    """Return a context in which no file can grow beyond so many bytes."""
+    resource = pytest.importorskip("resource", reason="limits of a process exist on POSIX only")
+
+    @contextmanager
+    def limited(size):
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    return limited
+
+
+@pytest.fixture(scope="session")
+def short_pairs():
+    """Return 97 aligned pairs of the bundled grammar that fit into the smallest bucket."""
+    from keras_attention.grammar import Grammar
+    from keras_attention.text import split_words
+
+    def is_short(pair):
+        return len(split_words(pair.context)) <= 6 and len(split_words(pair.target)) <= 7
+
+    return list(filter(is_short, Grammar.load().generate(499, seed=5)))[:97]
+
+
+@pytest.fixture(scope="session")
+def tiny_run(short_pairs, tmp_path_factory):
+    """Train the one tiny model of the suite; the run, its pairs and files that hold these."""
+    from keras_attention import runs
+    from keras_attention.training import RunCheckpoint
+
+    base = tmp_path_factory.mktemp("tiny")
+    run = SimpleNamespace(
+        folder=base / "run",
+        killed=base / "killed",  # what the folder was after two epochs
+        train=short_pairs[:73],
+        validation=short_pairs[73:],
+        corpus=base / "train.tsv",
+        validation_corpus=base / "validation.tsv",
+        settings=runs.Settings(
+            units=17,
+            vocabulary=211,
+            batch_size=13,
+            epochs=4,
+            steps=19,
+            patience=4,
+            learning_rate=0.02,
+            seed=3,
+        ),
+    )
+    for path, pairs in ((run.corpus, run.train), (run.validation_corpus, run.validation)):
+        path.write_text("".join(f"{p.target}\t{p.context}\n" for p in pairs), encoding="utf-8")
+    run.options = [
+        *("--corpus", str(run.corpus), "--validation", str(run.validation_corpus)),
+        *("--units", "17", "--vocabulary", "211", "--batch-size", "13", "--epochs", "4"),
+        *("--steps", "19", "--patience", "4", "--learning-rate", "0.02", "--seed", "3"),
+    ]
+    run.sources = {"corpus": str(run.corpus), "validation": str(run.validation_corpus)}
+
+    class CopyingCheckpoint(RunCheckpoint):
+        def on_epoch_end(self, epoch, logs=None):
+            super().on_epoch_end(epoch, logs)
+            if self.epochs == 2:
+                shutil.copytree(run.folder, run.killed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "RunCheckpoint", CopyingCheckpoint)
+        run.translator = runs.train(
+            run.train, run.validation, run.folder, run.settings, sources=run.sources, verbose=0
+        )
+    return run

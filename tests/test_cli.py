@@ -1,0 +1,431 @@
+import errno
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_attention import cli, corpora, runs
+from keras_attention.translator import Translator
+
+FILES = [
+    "config.json",
+    "context_vocabulary.txt",
+    "curves.png",
+    "history.json",
+    "model.keras",
+    "target_vocabulary.txt",
+]
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, capsys):
+    """Return a function that runs the command line in an empty folder: (status, out, err)."""
+    # Otherwise it closes the file descriptor that pytest listens to.
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "argv", ["keras-attention", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        capsys.readouterr()
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as exit_:
+            status = exit_.code or 0
+        return (status, *capsys.readouterr())
+
+    return call
+
+
+def files(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def assert_one_line(status, errors):
+    assert status == 2, errors
+    assert errors.count("\n") == 1, errors
+    assert errors.startswith("keras-attention: error: ")
+    assert "Traceback" not in errors
+    assert len(errors) < 700
+
+
+@pytest.fixture
+def wrong(tmp_path, tiny_run):
+    """Write wrong input into the working folder, and return what is in it."""
+    line = b"Go.\tVe.\n"
+    (tmp_path / "empty.tsv").write_bytes(b"")
+    (tmp_path / "latin.tsv").write_bytes(line * 4 + "Where?\t¿Dónde?\n".encode("latin-1"))
+    (tmp_path / "no-tab.tsv").write_bytes(line * 6 + b"Where is it?\n")
+    (tmp_path / "small.tsv").write_bytes(line)
+    (tmp_path / "long.tsv").write_bytes(line + b"yes " * 70 + "\tSí.\n".encode())
+    with zipfile.ZipFile(tmp_path / "whole.zip", "w") as archive:
+        archive.writestr("spa-eng/spa.txt", line)
+    (tmp_path / "cut.zip").write_bytes((tmp_path / "whole.zip").read_bytes()[:-40])
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config.json").write_text("{}")
+    for name in ("model.keras", "context_vocabulary.txt", "target_vocabulary.txt"):
+        (tmp_path / "other" / name).write_text("")
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "config.json").write_text("{}")
+    (tmp_path / "newer").mkdir()
+    for path in tiny_run.folder.iterdir():
+        (tmp_path / "newer" / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "newer" / "config.json").write_text('{"format": 2, "keras_attention": "7.0.0"}')
+    return files(tmp_path)
+
+
+TRAIN = ("train", "--out", "new/run", "--units", "5", "--corpus")
+SMALL = ("small.tsv", "--validation", "small.tsv")
+EVALUATE = ("evaluate", "RUN", "--corpus", "small.tsv")
+WRONG = [
+    # Corpora
+    ((*TRAIN, "none.tsv"), "none.tsv is no file"),
+    ((*TRAIN, "empty.tsv"), "empty.tsv is empty"),
+    ((*TRAIN, "latin.tsv"), "latin.tsv, line 5 is not UTF-8"),
+    ((*TRAIN, "no-tab.tsv"), "no-tab.tsv, line 7: expected English⇥Spanish"),
+    ((*TRAIN, "cut.zip"), "cut.zip is cut off"),
+    ((*TRAIN, "small.tsv"), "--validation"),
+    ((*TRAIN, "long.tsv", "--validation", "small.tsv"), "at most 64 tokens"),
+    ((*TRAIN, "small.tsv", "--validation", "no-tab.tsv"), "no-tab.tsv, line 7"),
+    (("evaluate", "RUN", "--corpus", "latin.tsv"), "latin.tsv, line 5 is not UTF-8"),
+    (("evaluate", "RUN", "--corpus", "long.tsv"), "at most 64 tokens, got 71.*'yes yes"),
+    # Settings
+    ((*TRAIN, *SMALL, "--attention", "none"), "one of multi_head, additive, got 'none'"),
+    ((*TRAIN, "small.tsv", "--model", "horse"), "model must be one of rnn, got 'horse'"),
+    ((*TRAIN, "small.tsv", "--epochs", "0"), "epochs must be at least 1, got 0"),
+    ((*TRAIN, "small.tsv", "--epochs", "many"), "Invalid value for '--epochs'"),
+    ((*TRAIN, "small.tsv", "--colour", "blue"), "No such option"),
+    (("train", "--corpus", "small.tsv"), "Missing option '--out'"),
+    (("fly",), "No such command 'fly'"),
+    ((*EVALUATE, "--part", "test"), "at least one sentence pair, got none"),
+    ((*EVALUATE, "--part", "none"), "--part must be one of all, "),
+    # Folders
+    (
+        ("train", "--out", "RUN", "--corpus", *SMALL),
+        "holds a run",
+    ),
+    (("train", "--out", "new", "--resume"), "new holds no run to resume"),
+    (("train", "--out", "RUN", "--resume"), "has finished; there is nothing to resume"),
+    (
+        ("train", "--out", "empty.tsv/run", "--corpus", *SMALL),
+        "empty.tsv is a file",
+    ),
+    ((*EVALUATE, "--hypotheses", "empty.tsv/a"), "is a file"),
+    (
+        ("evaluate", "RUN", "--corpus", "small.tsv", "--hypotheses", "half"),
+        "half .* it is a folder",
+    ),
+    (("translate", "none", "casa"), "there is no model folder none"),
+    (("translate", "half", "casa"), "half is incomplete: model.keras, context_vocabulary.txt"),
+    (("translate", "other", "casa"), "config.json is not the configuration of a model"),
+    (("translate", "newer", "casa"), "has format 2, this version of keras_attention reads 1"),
+    # Sentences
+    (("translate", "RUN", ""), "nothing to translate in ''"),
+    (("translate", "RUN", "   "), "nothing to translate"),
+    (("translate", "RUN", "😀"), "nothing to translate in '😀'"),
+    (("translate", "RUN", "zzyzx xyzzy"), "the model knows no word of 'zzyzx xyzzy'"),
+    (("translate", "RUN", "z" * 7001), "the model knows no word of 'zzzz"),
+    (("translate", "RUN", "casa " * 63), "at most 62 words and punctuation marks, got 63"),
+    (("translate", "RUN", "casa", " "), "sentence 2: nothing to translate"),
+    (("translate", "RUN", "casa", "--max-length", "0"), "max_length must be at least 1, got 0"),
+    (("translate", "RUN", "casa", "--temperature", "-1"), "temperature must be 0"),
+    (("translate", "RUN", "casa", "--seed", "-1", "--temperature", "1"), "seed must be 0 or above"),
+    # Pictures: refused before the model is loaded
+    (
+        ("translate", "none", "casa", "--plot", "casa.horse"),
+        "path must end in one of",
+    ),
+    (("translate", "none", "casa", "--plot", "casa"), "path must end in one of"),
+    (("translate", "none", "casa", "--plot", "new/casa.png"), "existing folder"),
+    (("demo", "--plot", "casa.horse"), "path must end in one of"),
+    (("demo", "--sentence", " "), "nothing to translate"),
+    (("demo", "--sentence", "zzyzx"), "the model knows no word of 'zzyzx'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[f"{a[0]}: {m}" for a, m in WRONG])
+def test_wrong_input_is_one_line_and_writes_nothing(
+    run, wrong, tiny_run, tmp_path, monkeypatch, arguments, message
+):
+    monkeypatch.setattr(corpora, "BUNDLED_PAIRS", 101)
+    arguments = [tiny_run.folder if each == "RUN" else each for each in arguments]
+    status, _, errors = run(*arguments)
+    assert_one_line(status, errors)
+    assert re.search(message, errors), errors
+    assert files(tmp_path) == wrong
+    assert files(tiny_run.folder) == FILES
+
+
+@pytest.mark.parametrize(
+    ("stdin", "message"),
+    [
+        (b"", "standard input is empty"),
+        (b"casa\nest\xe1\n", "standard input, line 2 is not UTF-8"),
+        (b"casa\n\ncasa\n", "sentence 2: nothing to translate"),
+        (b"casa " * 209_715, "at most 10,000 characters, got 1,048,575"),
+        (b"a" * 2**20, "at most 10,000 characters, got 1,048,576"),
+    ],
+    ids=["nothing", "not UTF-8", "an empty line", "a megabyte", "a megabyte of one word"],
+)
+def test_wrong_standard_input_is_one_line(run, tiny_run, stdin, message):
+    status, out, errors = run("translate", tiny_run.folder, stdin=stdin)
+    assert_one_line(status, errors)
+    assert message in errors
+    assert out == ""
+
+
+def test_a_wrong_download_is_one_line(run, tmp_path, monkeypatch):
+    (tmp_path / "wrong.zip").write_bytes(b"wrong")
+    download = corpora.download_spa_eng
+    for url, message in (
+        ((tmp_path / "wrong.zip").as_uri(), "is not the official file: expected sha256 0c4fd7"),
+        ((tmp_path / "none.zip").as_uri(), "pass a local file instead: --corpus path/to/spa.txt"),
+    ):
+        fetch = lambda: download(url, tmp_path / "cache")  # noqa: B023, E731
+        monkeypatch.setattr(corpora, "download_spa_eng", fetch)
+        status, _, errors = run("train", "--out", "new")
+        assert_one_line(status, errors)
+        assert message in errors
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_full_disk_is_one_line(run, tiny_run, tmp_path, full_disk):
+    (tmp_path / "small.tsv").write_text("Go.\tVe.\n")
+    options = ("--corpus", "small.tsv", "--validation", "small.tsv")
+    with full_disk(101):
+        status, _, errors = run("train", "--out", "new", *options)
+    assert_one_line(status, errors)
+    assert "File too large" in errors
+    with full_disk(101):
+        status, _, errors = run(
+            "translate", tiny_run.folder, tiny_run.validation[0].context, "--plot", "casa.png"
+        )
+    assert_one_line(status, errors)
+    assert files(tmp_path) == ["small.tsv"]
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_folder_that_cannot_be_written_to_is_one_line(run, tmp_path, monkeypatch, number):
+    def refuse(path, content, encoding=None):
+        path.touch()  # what was begun must go as well
+        raise OSError(number, os.strerror(number), str(path))
+
+    (tmp_path / "small.tsv").write_text("Go.\tVe.\n")
+    monkeypatch.setattr(Path, "write_text", refuse)
+    status, _, errors = run("train", "--out", "new/run", "--corpus", *SMALL)
+    assert_one_line(status, errors)
+    assert os.strerror(number) in errors
+    assert files(tmp_path) == ["small.tsv"]
+
+
+def test_a_process_prints_one_line_and_nothing_else(tmp_path):
+    script = Path(sys.executable).with_name("keras-attention")
+    if not script.exists():
+        pytest.skip(f"the package is not installed: there is no {script}")
+    environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
+    result = subprocess.run(
+        [script, "translate", "none", "casa"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 2
+    assert result.stderr == "keras-attention: error: there is no model folder none\n"
+    assert result.stdout == ""
+    assert files(tmp_path) == []
+
+
+# Translating
+
+
+@pytest.fixture
+def loaded(tiny_run, monkeypatch):
+    """Spare the time to load and compile the tiny model again; return its folder."""
+
+    def load(folder):
+        assert folder == tiny_run.folder
+        return tiny_run.translator
+
+    monkeypatch.setattr(Translator, "load", load)
+    return tiny_run.folder
+
+
+@pytest.fixture
+def sentences(tiny_run):
+    return [pair.context for pair in tiny_run.validation[:3]]
+
+
+def test_a_sentence_is_translated(run, tiny_run, sentences):
+    status, out, errors = run("translate", tiny_run.folder, sentences[0])
+    assert (status, errors) == (0, "")
+    assert out == tiny_run.translator(sentences[0]).text + "\n"
+
+
+def test_sentences_and_lines_are_translated_in_their_order(run, tiny_run, loaded, sentences):
+    expected = "".join(f"{each.text}\n" for each in tiny_run.translator(sentences))
+    assert run("translate", loaded, *sentences) == (0, expected, "")
+    lines = "\r\n".join(sentences).encode()
+    assert run("translate", loaded, stdin=lines) == (0, expected, "")
+
+
+def test_json_has_a_line_a_sentence_with_tokens_and_weights(run, loaded, sentences):
+    status, out, errors = run("translate", loaded, *sentences, "--json")
+    assert (status, errors) == (0, "")
+    lines = out.splitlines()
+    assert len(lines) == 3
+    for line, sentence in zip(lines, sentences, strict=True):
+        read = json.loads(line)
+        assert read["source"] == sentence
+        shape = (len(read["target_tokens"]), len(read["context_tokens"]))
+        assert np.shape(read["attention"]) == shape
+        np.testing.assert_allclose(np.sum(read["attention"], axis=1), 1, atol=1e-5)
+
+
+def test_a_sentence_that_is_cut_off_in_json_says_so(run, loaded, sentences):
+    _, out, _ = run("translate", loaded, sentences[0], "--json", "--max-length", "1")
+    read = json.loads(out)
+    assert (read["finished"], len(read["target_tokens"])) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "beginning"), [("casa.png", b"\x89PNG"), ("casa.svg", b"<?xml"), ("casa.pdf", b"%PDF")]
+)
+def test_the_attention_is_drawn(run, loaded, sentences, tmp_path, name, beginning):
+    status, _, errors = run("translate", loaded, sentences[0], "--plot", name)
+    assert (status, errors) == (0, f"Where the model looked: {name}\n")
+    assert (tmp_path / name).read_bytes().startswith(beginning)
+    assert files(tmp_path) == [name]
+
+
+def test_pictures_of_several_sentences_are_numbered(run, loaded, sentences, tmp_path):
+    options = ("--plot", "casa.svg", "--context-rows")
+    status, out, errors = run("translate", loaded, *sentences, *options)
+    assert status == 0
+    assert files(tmp_path) == ["casa-1.svg", "casa-2.svg", "casa-3.svg"]
+    assert len(out.splitlines()) == len(errors.splitlines()) == 3
+
+
+def test_temperature_and_seed_decide_the_draws(run, tiny_run, loaded, sentences):
+    texts = {}
+    for seed in (1, 2):
+        translations = tiny_run.translator(sentences, temperature=1.3, seed=seed)
+        texts[seed] = "".join(f"{each.text}\n" for each in translations)
+        _, out, _ = run("translate", loaded, *sentences, "--temperature", "1.3", "--seed", seed)
+        assert out == texts[seed]
+    assert texts[1] != texts[2]
+
+
+# Evaluating and training
+
+
+def test_scores_are_printed_and_hypotheses_written(run, tiny_run, tmp_path):
+    status, out, errors = run(
+        *("evaluate", tiny_run.folder, "--corpus", tiny_run.validation_corpus),
+        *("--hypotheses", "deep/hypotheses.txt", "--batch-size", "13"),
+    )
+    assert (status, errors) == (0, "")
+    assert "24 sentence pairs" in out
+    losses = json.loads((tiny_run.folder / "history.json").read_text())["val_masked_loss"]
+    assert f"masked loss           {min(losses):.4f}" in out
+    assert re.search(r"masked accuracy +0\.\d{4}\n", out)
+    assert re.search(r"BLEU, normalised +\d+\.\d +nrefs:1\|case:mixed\|eff:no\|tok:none", out)
+    assert re.search(r"BLEU, as written +\d+\.\d +nrefs:1\|case:mixed\|eff:no\|tok:13a", out)
+    assert re.search(r"chrF, as written +\d+\.\d +nrefs:1\|case:mixed\|eff:yes\|nc:6", out)
+    expected = [each.text for each in tiny_run.translator([p.context for p in tiny_run.validation])]
+    lines = (tmp_path / "deep" / "hypotheses.txt").read_text(encoding="utf-8").splitlines()
+    assert lines == expected
+    assert files(tmp_path) == ["deep", "deep/hypotheses.txt"]
+
+
+def test_training_leaves_one_folder_and_says_how_to_go_on(run, tiny_run, tmp_path):
+    # A run that was killed after two epochs of four: the options make the settings, the end is new.
+    options = (*tiny_run.options[:4], *("--epochs", "3"))
+    shutil.copytree(tiny_run.killed, tmp_path / "run")
+    status, out, errors = run("train", "--out", "run", "--resume", *options)
+    assert (status, errors) == (0, "")
+    assert "73 pairs to learn from, 24 to validate" in out
+    assert 'keras-attention translate run "¿Todavía está en casa?"' in out
+    assert files(tmp_path / "run") == FILES
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert runs.Settings(**config["settings"]).epochs == 3
+
+
+def test_the_demo_trains_scores_translates_and_draws(run, short_pairs, tmp_path, monkeypatch):
+    parts = corpora.Split(short_pairs[:73], short_pairs[73:84], short_pairs[84:])
+    settings = {"units": 17, "vocabulary": 211, "batch_size": 13, "epochs": 1, "steps": 5}
+    monkeypatch.setattr(cli, "DEMO_SETTINGS", settings)
+    monkeypatch.setattr(corpora, "load", lambda source: short_pairs)
+    monkeypatch.setattr(corpora, "split", lambda pairs: parts)
+    sentence = short_pairs[0].context
+
+    status, out, errors = run("demo", "--sentence", sentence)
+    assert (status, errors) == (0, "")
+    assert out.index(cli.DEMO_TIME) < out.index("val_loss")  # how long it takes, beforehand
+    assert "73 sentence pairs to learn from, 11 to validate, 13 held out" in out
+    assert re.search(r"BLEU, as written +\d+\.\d", out)
+    assert re.search(r"alignment error rate +\d\.\d{3} .* a diagonal has \d\.\d{3}", out)
+    assert f"\n  {sentence}\n  → " in out
+    assert out.endswith("Where the model looked: heatmap.png\n")
+    assert (tmp_path / "heatmap.png").read_bytes().startswith(b"\x89PNG")
+    assert files(tmp_path / "runs" / "demo") == FILES
+
+    # A second time it is not trained again.
+    status, out, errors = run("demo", "--plot", "again.svg", "--sentence", short_pairs[1].context)
+    assert (status, errors) == (0, "")
+    assert "Found the model of an earlier demo in runs/demo" in out
+    assert "Epoch" not in out
+    assert (tmp_path / "again.svg").exists()
+
+
+# Help
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("demo", ["--sentence", "--plot", "--out"]),
+        (
+            "train",
+            [
+                *("--out", "--corpus", "--validation", "--model", "--attention", "--units"),
+                *("--vocabulary", "--batch-size", "--epochs", "--steps", "--patience"),
+                *("--learning-rate", "--seed", "--resume", "256", "5000", "64", "100"),
+            ],
+        ),
+        ("translate", ["--plot", "--context-rows", "--json", "--temperature", "--max-length"]),
+        ("evaluate", ["--corpus", "--part", "--hypotheses", "--batch-size"]),
+    ],
+)
+def test_help_names_every_option(run, command, options):
+    status, out, errors = run(command, "--help")
+    assert (status, errors) == (0, "")
+    for option in options:
+        assert option in out
+
+
+def test_without_arguments_the_commands_are_listed(run):
+    assert run() == run("--help")
+    status, out, errors = run()
+    assert (status, errors) == (0, "")
+    for command in ("demo", "train", "translate", "evaluate"):
+        assert command in out
+
+
+def test_an_interruption_is_one_line(run, monkeypatch):
+    def interrupted(source):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(corpora, "load", interrupted)
+    assert run("train", "--out", "new") == (130, "", "keras-attention: interrupted\n")

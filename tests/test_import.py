@@ -1,0 +1,77 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("tensorflow")
+
+LATER = ("tensorflow_text", "matplotlib", "sacrebleu", "typer", "rich", "keras_nlp", "keras_hub")
+
+
+def printed(program, *arguments):
+    command = [sys.executable, "-c", program, *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    """Import the package in a fresh process: what it loads, the seconds it takes, its names."""
+    program = """
+import json, sys, time
+import keras
+before = set(sys.modules)
+start = time.perf_counter()
+import keras_attention
+seconds = time.perf_counter() - start
+modules = sorted(set(sys.modules) - before)
+missing = [name for name in keras_attention.__all__ if getattr(keras_attention, name) is None]
+print(json.dumps({"modules": modules, "seconds": seconds, "missing": missing}))
+"""
+    return printed(program)
+
+
+def test_importing_the_package_imports_keras_and_nothing_else(fresh):
+    assert "keras_attention.models" in fresh["modules"]
+    assert [name for name in fresh["modules"] if name.split(".")[0] in LATER] == []
+    assert [name for name in fresh["modules"] if not name.startswith("keras_attention")] == []
+    assert fresh["seconds"] < 1
+
+
+def test_names_are_loaded_when_they_are_asked_for(fresh):
+    assert fresh["missing"] == []
+    assert "keras_attention.translator" not in fresh["modules"]
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    import keras_attention
+
+    with pytest.raises(AttributeError, match="no attribute 'horse'"):
+        _ = keras_attention.horse
+
+
+def test_help_does_not_wait_for_keras():
+    program = """
+import json, sys
+from keras_attention.cli import main
+sys.argv = ["keras-attention", "train", "--help"]
+main()
+print(json.dumps([name for name in ("keras", "tensorflow", "numpy") if name in sys.modules]))
+"""
+    # As the console script does it: the name of the program is there before the import.
+    program = 'import sys\nsys.argv = ["keras-attention"]\n' + program
+    assert printed(program) == []
+
+
+def test_layers_are_known_to_keras_once_the_package_is_imported(tmp_path):
+    from keras_attention.models import build_rnn_attention
+
+    path = tmp_path / "model.keras"
+    build_rnn_attention(11, 13, units=5, attention="additive").save(path)
+    program = """
+import json, sys
+import keras, keras_attention
+print(json.dumps(keras.saving.load_model(sys.argv[1]).output_shape))
+"""
+    assert printed(program, str(path)) == [None, None, 13]

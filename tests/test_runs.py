@@ -1,0 +1,332 @@
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_attention import evaluation, runs
+from keras_attention.corpora import Pair
+from keras_attention.grammar import AlignedPair
+from keras_attention.runs import Settings
+from keras_attention.text import Vocabulary, normalize
+
+FILES = [
+    "config.json",
+    "context_vocabulary.txt",
+    "curves.png",
+    "history.json",
+    "model.keras",
+    "target_vocabulary.txt",
+]
+
+
+def files(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def history(folder):
+    return json.loads((folder / "history.json").read_text())
+
+
+def assert_same_run(folder, other):
+    assert files(folder) == files(other) == FILES
+    assert history(folder) == history(other)
+    models = [
+        keras.saving.load_model(each / "model.keras", compile=False) for each in (folder, other)
+    ]
+    for one, same in zip(models[0].weights, models[1].weights, strict=True):
+        np.testing.assert_array_equal(one, same)
+    for name in ("config.json", "context_vocabulary.txt", "target_vocabulary.txt"):
+        assert (folder / name).read_text() == (other / name).read_text()
+
+
+@pytest.fixture
+def killed(tiny_run, tmp_path):
+    """Return a copy of a run as it was when it was killed after two epochs of four."""
+    return Path(shutil.copytree(tiny_run.killed, tmp_path / "run"))
+
+
+@pytest.fixture(scope="module")
+def report(tiny_run):
+    return runs.evaluate(tiny_run.translator, tiny_run.validation, batch_size=13)
+
+
+# A whole run
+
+
+def test_a_run_leaves_one_folder_with_everything(tiny_run):
+    assert files(tiny_run.folder) == FILES
+    config = json.loads((tiny_run.folder / "config.json").read_text())
+    assert Settings(**config["settings"]) == tiny_run.settings
+    assert config["corpus"]["train_pairs"] == 73
+    assert config["corpus"]["validation_pairs"] == 24
+    assert config["sources"]["corpus"] == str(tiny_run.corpus)
+    assert (tiny_run.folder / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_run_learns(tiny_run):
+    losses = history(tiny_run.folder)
+    assert set(losses) == {
+        prefix + name
+        for prefix in ("", "val_")
+        for name in ("loss", "masked_loss", "masked_accuracy")
+    }
+    assert all(len(values) == 4 for values in losses.values())
+    assert losses["masked_loss"][-1] < losses["masked_loss"][0] - 1
+
+
+def test_the_weights_of_the_best_epoch_are_kept(tiny_run, report):
+    losses = history(tiny_run.folder)["val_masked_loss"]
+    assert report.loss == pytest.approx(min(losses), rel=1e-5)
+
+
+def test_the_vocabularies_are_learned_from_the_training_pairs(tiny_run):
+    words = {word for pair in tiny_run.train for word in normalize(pair.context).split()}
+    assert set(tiny_run.translator.context_vocabulary.words[4:]) == words
+
+
+# Interrupted runs
+
+
+def test_a_killed_run_has_no_model_yet(killed):
+    assert files(killed) == [
+        "checkpoints",
+        "checkpoints/epoch-00002",
+        "checkpoints/epoch-00002/best.keras",
+        "checkpoints/epoch-00002/history.json",
+        "checkpoints/epoch-00002/model.keras",
+        "config.json",
+    ]
+
+
+def test_a_resumed_run_ends_as_an_uninterrupted_one(tiny_run, killed):
+    # It was killed while it wrote the next checkpoint.
+    (killed / "checkpoints" / ".partial-epoch-00003").mkdir()
+    (killed / "checkpoints" / ".partial-epoch-00003" / "model.keras").write_text("half")
+    arguments = (tiny_run.train, tiny_run.validation, killed, tiny_run.settings)
+    runs.train(*arguments, sources=tiny_run.sources, resume=True, verbose=0)
+    assert_same_run(killed, tiny_run.folder)
+
+
+def test_a_run_killed_with_kill_9_loses_at_most_an_epoch(tiny_run, tmp_path):
+    script = Path(sys.executable).with_name("keras-attention")
+    if not script.exists():
+        pytest.skip(f"the package is not installed: there is no {script}")
+    folder = tmp_path / "run"
+    command = [script, "train", "--out", folder]
+    environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
+    with subprocess.Popen(
+        [*command, *tiny_run.options],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        while process.poll() is None and not (folder / "checkpoints" / "epoch-00001").exists():
+            time.sleep(0.003)
+        process.send_signal(signal.SIGKILL)
+        _, errors = process.communicate()
+    assert (process.returncode, errors) == (-signal.SIGKILL, b"")
+    epochs = [path.name for path in (folder / "checkpoints").glob("epoch-*")]
+    assert epochs
+    assert max(epochs) < "epoch-00004"
+    assert not (folder / "model.keras").exists()
+
+    # It knows its corpus and settings, and goes on with the next epoch.
+    result = subprocess.run([*command, "--resume"], env=environment, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "Epoch 1/4" not in result.stdout
+    assert "Epoch 4/4" in result.stdout
+    assert_same_run(folder, tiny_run.folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"units": 19}, "other settings: expected units 17, got 19"),
+        ({"seed": 5, "steps": 23}, "expected steps 19, got 23; seed 3, got 5"),
+    ],
+)
+def test_a_run_is_not_resumed_with_other_settings(tiny_run, killed, changes, message):
+    settings = replace(tiny_run.settings, **changes)
+    arguments = (tiny_run.train, tiny_run.validation, killed, settings)
+    with pytest.raises(ValueError, match=message):
+        runs.train(*arguments, resume=True)
+
+
+def test_a_run_is_not_resumed_with_other_pairs(tiny_run, killed):
+    for train, validation in (
+        (tiny_run.train[1:], tiny_run.validation),
+        (tiny_run.train[::-1], tiny_run.validation),
+        (tiny_run.train, tiny_run.validation[::-1]),
+    ):
+        with pytest.raises(ValueError, match="was trained on other sentence pairs"):
+            runs.train(train, validation, killed, tiny_run.settings, resume=True)
+
+
+def test_a_finished_run_is_not_resumed(tiny_run):
+    arguments = (tiny_run.train, tiny_run.validation, tiny_run.folder, tiny_run.settings)
+    with pytest.raises(ValueError, match="has finished; there is nothing to resume"):
+        runs.train(*arguments, resume=True)
+
+
+def test_nothing_is_not_resumed(tiny_run, tmp_path):
+    arguments = (tiny_run.train, tiny_run.validation, tmp_path, tiny_run.settings)
+    with pytest.raises(FileNotFoundError, match="holds no run to resume"):
+        runs.train(*arguments, resume=True)
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": None},
+        {"settings": [1]},
+        {"settings": {"colour": "blue"}},
+        {"settings": {"units": "many"}},
+        {"settings": {"model": "horse"}},
+        {"sources": 7},
+    ],
+)
+def test_a_damaged_configuration_is_not_resumed(killed, change):
+    path = killed / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(ValueError, match=r"config\.json is not the configuration of a run"):
+        runs.read_settings(killed)
+
+
+def test_a_run_is_never_overwritten(tiny_run):
+    before = {path: path.read_bytes() for path in tiny_run.folder.iterdir()}
+    arguments = (tiny_run.train, tiny_run.validation, tiny_run.folder, tiny_run.settings)
+    with pytest.raises(FileExistsError, match=r"holds a run already: resume it \(--resume\)"):
+        runs.train(*arguments)
+    assert {path: path.read_bytes() for path in tiny_run.folder.iterdir()} == before
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model": "horse"}, "model must be one of rnn, got 'horse'"),
+        ({"units": 0}, "units must be at least 1, got 0"),
+        ({"epochs": -1}, "epochs must be at least 1, got -1"),
+        ({"patience": 0}, "patience must be at least 1, got 0"),
+        ({"learning_rate": 0.0}, "learning_rate must be positive, got 0.0"),
+        ({"learning_rate": float("nan")}, "learning_rate must be positive, got nan"),
+        ({"seed": -1}, r"seed must be at least 0 and below 2\*\*32, got -1"),
+        ({"seed": 2**32}, "seed must be at least 0"),
+    ],
+)
+def test_settings_out_of_range_are_errors_that_name_them(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Settings(**settings)
+
+
+def test_the_defaults_are_those_of_the_tutorial():
+    settings = Settings()
+    assert (settings.units, settings.vocabulary, settings.batch_size) == (256, 5000, 64)
+    assert (settings.epochs, settings.steps, settings.patience) == (100, 100, 3)
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "settings", "message"),
+    [
+        ([], ["Sí.", "Yes."], {}, "train_pairs must hold at least one pair, got none"),
+        (["Sí.", "Yes."], [], {}, "validation_pairs must hold at least one pair.*--validation"),
+        (["Sí.", "yes " * 65], ["Sí.", "Yes."], {}, "at most 64 tokens, got 66.*'yes yes"),
+        (["Sí.", "Yes."], ["sí " * 63, "Yes."], {}, "at most 64 tokens, got 65.*'sí sí"),
+        (["Sí.", "Yes."], ["Sí.", "Yes."], {"attention": "none"}, "attention must be one of"),
+        (["Sí.", "Yes."], ["Sí.", "Yes."], {"vocabulary": 3}, "size must be above 4, got 3"),
+    ],
+)
+def test_a_run_that_cannot_begin_leaves_nothing(tmp_path, train, validation, settings, message):
+    pairs = [[Pair(*sentences)] if sentences else [] for sentences in (train, validation)]
+    with pytest.raises(ValueError, match=message):
+        runs.train(*pairs, tmp_path / "new" / "run", Settings(units=5, **settings))
+    assert files(tmp_path) == []
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, full_disk):
+    pairs = [Pair("Sí.", "Yes.")]
+    with full_disk(101), pytest.raises(OSError, match="File too large"):
+        runs.train(pairs, pairs, tmp_path / "new" / "run")
+    assert files(tmp_path) == []
+
+
+# Scores
+
+
+def test_the_scores_are_those_of_a_count_by_hand(tiny_run, report):
+    import sacrebleu
+
+    translator, pairs = tiny_run.translator, tiny_run.validation
+    losses, hits = [], []
+    for pair in pairs:
+        context = translator.context_vocabulary.ids([pair.context])
+        target = translator.target_vocabulary.ids([pair.target])
+        inputs = {"context": context, "target": target[:, :-1]}
+        logits = keras.ops.convert_to_numpy(translator.model(inputs))[0].astype("float64")
+        for row, label in zip(logits, target[0, 1:], strict=True):
+            losses.append(np.log(np.exp(row).sum()) - row[label])
+            hits.append(row.argmax() == label)
+    texts = [translator(pair.context).text for pair in pairs]
+    references = [pair.target for pair in pairs]
+
+    assert report.loss == pytest.approx(np.mean(losses), rel=1e-4)
+    assert report.accuracy == pytest.approx(np.mean(hits))
+    assert report.hypotheses == texts
+    expected = sacrebleu.corpus_bleu(texts, [references]).score
+    assert report.bleu.value == pytest.approx(expected)
+    expected = sacrebleu.corpus_chrf(texts, [references]).score
+    assert report.chrf.value == pytest.approx(expected)
+    expected = evaluation.bleu(
+        [normalize(text) for text in texts], [normalize(r) for r in references], normalized=True
+    )
+    assert 0 < expected.value == pytest.approx(report.bleu_words.value)
+
+
+def test_no_pairs_have_no_scores(tiny_run):
+    with pytest.raises(ValueError, match="at least one sentence pair, got none"):
+        runs.evaluate(tiny_run.translator, [])
+
+
+def test_alignment_error_rates_of_a_case_by_hand(tiny_run, monkeypatch):
+    pairs = [
+        AlignedPair("uno dos tres", "three two one", ((0, 2), (1, 1), (2, 0))),
+        AlignedPair("uno " * 8 + "dos", "two", ((8, 0),)),
+    ]
+    vocabulary = Vocabulary.learn([sentence for pair in pairs for sentence in pair[:2]])
+    translator = tiny_run.translator
+    monkeypatch.setattr(translator, "context_vocabulary", vocabulary)
+    monkeypatch.setattr(translator, "target_vocabulary", vocabulary)
+
+    class Looker:
+        """Looks where the first pair's links are, but for `one`; and at `dos`; [START] is 0."""
+
+        def predict_on_batch(self, inputs):
+            size, length = inputs["context"].shape
+            weights = np.zeros((size, 2, length, length))  # (B, H, T, S)
+            if length == 8:
+                weights[0, :, [0, 1, 2], [3, 2, 2]] = 0.5
+            else:
+                weights[0, :, 0, 9] = 0.3
+            weights[:, :, :, 0] = 0.9  # [START] and [END] are no words
+            weights[:, :, 3:, 1] = 0.9
+            return {"logits": None, "cross_attention": weights}
+
+    monkeypatch.setattr(runs.models, "attention", lambda model: Looker())
+    rates = runs.alignment_error_rates(translator, pairs, batch_size=3)
+    # 4 links are right; attention has 3 of them in 4, the diagonal (1, 1) alone in 4.
+    assert rates.attention == pytest.approx(1 - 2 * 3 / (4 + 4))
+    assert rates.diagonal == pytest.approx(1 - 2 * 1 / (4 + 4))

@@ -1,0 +1,411 @@
+import json
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_attention import models
+from keras_attention import translator as room
+from keras_attention.files import written_whole
+from keras_attention.text import SPECIAL_WORDS, Vocabulary, normalize
+from keras_attention.translator import Translation, Translator, mean_attention
+
+FILES = ["config.json", "context_vocabulary.txt", "model.keras", "target_vocabulary.txt"]
+
+
+@pytest.fixture(scope="module")
+def translator(tiny_run):
+    return tiny_run.translator
+
+
+@pytest.fixture(scope="module")
+def sentences(tiny_run):
+    return [pair.context for pair in tiny_run.validation]
+
+
+@pytest.fixture(scope="module")
+def translations(translator, sentences):
+    return translator(sentences)
+
+
+def vocabulary(size):
+    letters = [a + b for a in "abcdefgh" for b in "abcdefghijklmnopqrstuvwxyz"]
+    return Vocabulary([*SPECIAL_WORDS, *letters[: size - 4]])
+
+
+def untrained(name="rnn_attention"):
+    model = models.build_rnn_attention(29, 31, units=5, name=name)
+    return Translator(model, vocabulary(29), vocabulary(31), {"colour": "blue"})
+
+
+def assert_same(one, other, atol=1e-6):
+    assert one.target_tokens == other.target_tokens
+    assert one.context_tokens == other.context_tokens
+    assert (one.source, one.text, one.finished) == (other.source, other.text, other.finished)
+    assert one.weights.keys() == other.weights.keys()
+    for name, weights in one.weights.items():
+        np.testing.assert_allclose(weights, other.weights[name], atol=atol)
+
+
+# Translations
+
+
+def test_the_tiny_model_says_something(translations):
+    # Without this, the tests below could compare empty sentences.
+    assert len({translation.text for translation in translations}) > 5
+    assert np.mean([len(translation.target_tokens) for translation in translations]) > 3
+
+
+def test_translations_come_in_the_order_of_the_sentences(translations, sentences):
+    assert [translation.source for translation in translations] == sentences
+
+
+def test_a_sentence_alone_is_translated_as_in_a_batch(translator, translations, sentences):
+    for sentence, expected in list(zip(sentences, translations, strict=True))[:7]:
+        assert_same(translator(sentence), expected)
+
+
+def test_the_batch_size_does_not_change_the_translations(translator, translations, sentences):
+    for one, other in zip(translator(sentences, batch_size=5), translations, strict=True):
+        assert_same(one, other)
+
+
+def test_a_longer_neighbour_does_not_change_a_translation(translator, translations, sentences):
+    # The neighbour has another bucket, so that all others are padded further.
+    longer = " ".join(["casa"] * 19)
+    for one, other in zip(translator([longer, *sentences])[1:], translations, strict=True):
+        assert_same(one, other)
+
+
+def test_an_iterable_of_sentences_is_a_list_of_sentences(translator, sentences):
+    one, other = translator(s for s in sentences[:2])
+    assert [one.source, other.source] == sentences[:2]
+    assert translator([]) == []
+
+
+def test_weights_belong_to_the_tokens(translations):
+    for translation in translations:
+        shape = (len(translation.target_tokens), len(translation.context_tokens))
+        assert translation.attention.shape == shape
+        np.testing.assert_allclose(translation.attention.sum(axis=1), 1, atol=1e-5)
+        assert (translation.attention >= 0).all()
+
+
+def test_context_tokens_are_the_words_as_the_user_wrote_them(translator):
+    translation = translator("¿Todavía está «EN» casa?")
+    expected = ("[START]", "¿", "Todavía", "está", "«EN»", "casa", "?", "[END]")
+    assert translation.context_tokens == expected
+
+
+def test_unknown_words_are_marked(translator):
+    known = next(w for w in translator.context_vocabulary.words[4:] if w.isalpha())
+    translation = translator(f"{known} zzyzx {known.upper()} zzyzx")
+    assert translation.unknown == (2, 4)
+    assert translator(known).unknown == ()
+
+
+def test_decomposed_accents_translate_as_composed_ones(translator):
+    composed, decomposed = translator(["¿Está el niño?", "¿Esta\u0301 el nin\u0303o?"])
+    assert composed.text == decomposed.text
+    assert composed.context_tokens == decomposed.context_tokens
+
+
+def test_emoji_among_words_are_carried_along(translator, sentences):
+    plain = translator(sentences[0])
+    smiling = translator(f"😀 {sentences[0]} 👩‍👩‍👧")
+    assert smiling.text == plain.text
+    np.testing.assert_allclose(smiling.attention, plain.attention, atol=1e-6)
+
+
+@pytest.mark.parametrize("odd", ["\ud83d", "\U0001ccd6", "\x00"])
+def test_characters_that_tensorflow_or_python_do_not_know_are_carried_along(translator, odd):
+    # Half an emoji; a letter of Unicode 16, which few versions of Python know; a zero byte.
+    translation = translator(f"casa{odd} casa")
+    assert len(translation.context_tokens) == translation.attention.shape[1] == 4
+
+
+def test_the_limit_of_length_leaves_a_sentence_unfinished(translator, sentences, translations):
+    for one, whole in zip(translator(sentences, max_length=2), translations, strict=True):
+        assert one.target_tokens == whole.target_tokens[:2]
+        assert one.finished == (len(whole.target_tokens) <= 2)
+        assert one.attention.shape[0] == len(one.target_tokens)
+
+
+def test_a_finished_translation_ends_with_the_end(translations):
+    finished = [translation for translation in translations if translation.finished]
+    assert finished
+    for translation in finished:
+        assert translation.target_tokens[-1] == "[END]"
+        assert "[END]" not in translation.target_tokens[:-1]
+        assert normalize(translation.text).split() == [
+            word for word in translation.target_tokens[:-1] if word != "[UNK]"
+        ]
+
+
+def test_draws_repeat_with_a_seed(translator, sentences):
+    one, same, other = (
+        [each.text for each in translator(sentences, temperature=1.3, seed=seed)]
+        for seed in (5, 5, 6)
+    )
+    assert one == same
+    assert one != other
+
+
+def test_a_translation_is_json(translations):
+    translation = translations[0]
+    read = json.loads(json.dumps(translation.to_dict()))
+    assert read["source"] == translation.source
+    assert read["translation"] == translation.text
+    assert read["context_tokens"] == list(translation.context_tokens)
+    assert read["target_tokens"] == list(translation.target_tokens)
+    assert (read["unknown"], read["finished"]) == (list(translation.unknown), translation.finished)
+    np.testing.assert_allclose(read["attention"], translation.attention)
+
+
+def test_a_plot_has_the_tokens_and_the_weights(translations, tmp_path):
+    axes = translations[0].plot(tmp_path / "casa.svg")
+    np.testing.assert_allclose(axes.images[0].get_array(), translations[0].attention, atol=1e-6)
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels == list(translations[0].context_tokens)
+    assert (tmp_path / "casa.svg").stat().st_size > 0
+
+
+def test_the_mean_is_over_heads_and_layers():
+    heads = np.array([[[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]]])  # (H, T, S) = (2, 1, 3)
+    single = np.array([[0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(mean_attention({"a": heads, "b": single}), [[0.25, 0.25, 0.5]])
+    translation = Translation("a", "b", ("a",) * 3, ("b",), {"a": heads}, (), True)
+    np.testing.assert_allclose(translation.attention, [[0.5, 0.5, 0.0]])
+
+
+# Bad sentences
+
+
+@pytest.mark.parametrize(
+    ("sentence", "message"),
+    [
+        ("", "nothing to translate in '': expected words"),
+        (" \t\n ", "nothing to translate"),
+        ("😀 👩‍👩‍👧", "nothing to translate in '😀"),
+        ("中文 1234 ***", "nothing to translate"),
+        ("casa " * 63, "at most 62 words and punctuation marks, got 63 in 'casa casa"),
+        ("." * 63, "at most 62 words and punctuation marks, got 63"),
+        ("casa " * 209_715, r"at most 10,000 characters, got 1,048,575 in 'casa casa"),
+        ("a" * 2**20, r"at most 10,000 characters, got 1,048,576 in 'aaaaa"),
+    ],
+    ids=["empty", "spaces", "emoji", "no letters", "63 words", "63 marks", "1 MB", "1 MB word"],
+)
+def test_what_is_no_sentence_is_an_error_at_once(sentence, message):
+    before = time.perf_counter()
+    with pytest.raises(ValueError, match=message) as error:
+        untrained_once()([sentence, "casa"])
+    assert time.perf_counter() - before < 2
+    assert len(str(error.value)) < 200
+
+
+def untrained_once(cache=[]):  # noqa: B006
+    if not cache:
+        cache.append(untrained())
+    return cache[0]
+
+
+def test_the_longest_sentence_is_translated(translator):
+    translation = translator("casa " * 62, max_length=3)
+    assert len(translation.context_tokens) == translation.attention.shape[1] == 64
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_length": 0}, "max_length must be at least 1, got 0"),
+        ({"temperature": -0.5}, r"temperature must be 0 \(greedy\) or above, got -0.5"),
+        ({"temperature": float("nan")}, "temperature must be 0 .* got nan"),
+        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        ({"seed": -1}, "seed must be 0 or above, got -1"),
+    ],
+)
+def test_an_argument_out_of_range_is_an_error_that_names_it(options, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        untrained_once()("casa", **options)
+
+
+# Save and load
+
+
+def test_vocabularies_must_belong_to_the_model():
+    model = untrained_once().model
+    with pytest.raises(ValueError, match="writes 31 words, the target vocabulary has 30"):
+        Translator(model, vocabulary(29), vocabulary(30))
+    with pytest.raises(ValueError, match="reads 29 words, the context vocabulary has 31"):
+        Translator(model, vocabulary(31), vocabulary(31))
+
+
+def test_a_loaded_translator_is_the_same(translator, sentences, translations, tmp_path):
+    translator.save(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == FILES
+    loaded = Translator.load(tmp_path)
+    assert loaded.context_vocabulary.words == translator.context_vocabulary.words
+    assert loaded.target_vocabulary.words == translator.target_vocabulary.words
+    for one, other in zip(loaded(sentences[:5]), translations[:5], strict=True):
+        assert_same(one, other)
+
+
+def test_a_fresh_process_gives_identical_translations_and_weights(
+    tiny_run, sentences, translations
+):
+    program = """
+import json, sys
+from keras_attention import Translator
+translator = Translator.load(sys.argv[1])
+print(json.dumps([each.to_dict() for each in translator(json.loads(sys.argv[2]))]))
+"""
+    command = [sys.executable, "-c", program, str(tiny_run.folder), json.dumps(sentences)]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    for found, expected in zip(json.loads(result.stdout), translations, strict=True):
+        assert found == expected.to_dict()  # to the last bit
+
+
+def test_the_configuration_is_kept(tmp_path):
+    untrained_once().save(tmp_path / "new" / "folder")
+    loaded = Translator.load(tmp_path / "new" / "folder")
+    assert loaded.config["colour"] == "blue"
+    assert loaded.config["format"] == 1
+
+
+@pytest.fixture
+def saved(tmp_path):
+    folder = tmp_path / "model"
+    untrained_once().save(folder)
+    return folder
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_saving_again_replaces_the_files(saved):
+    before = contents(saved)
+    changed = untrained()
+    changed.save(saved)
+    assert contents(saved).keys() == before.keys()
+    loaded = Translator.load(saved)
+    for one, other in zip(loaded.model.weights, changed.model.weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("size", [0, 1009, 20_011])
+def test_a_full_disk_leaves_the_folder_as_it_was(saved, full_disk, size):
+    before = contents(saved)
+    with full_disk(size), pytest.raises(OSError, match=r"\S"):
+        untrained().save(saved)
+    assert contents(saved) == before
+
+
+@pytest.mark.parametrize("failing", FILES)
+def test_a_write_that_fails_leaves_the_folder_as_it_was(saved, failing, monkeypatch):
+    def failing_write(path):
+        if path.name == failing:
+            raise OSError("no space left")
+        return written_whole(path)
+
+    before = contents(saved)
+    monkeypatch.setattr(room, "written_whole", failing_write)
+    with pytest.raises(OSError, match="no space left"):
+        untrained().save(saved)
+    assert contents(saved) == before
+
+
+def test_a_write_that_fails_leaves_no_new_folder(tmp_path, full_disk):
+    with full_disk(1009), pytest.raises(OSError, match=r"\S"):
+        untrained_once().save(tmp_path / "new" / "folder")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_missing_folder_is_not_found(tmp_path):
+    (tmp_path / "file").write_text("")
+    for name in ("none", "file"):
+        with pytest.raises(FileNotFoundError, match=f"there is no model folder .*{name}"):
+            Translator.load(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named(saved, name):
+    (saved / name).unlink()
+    with pytest.raises(FileNotFoundError, match=f"is incomplete: {name} missing"):
+        Translator.load(saved)
+
+
+def test_a_folder_of_another_version_says_which(saved):
+    config = {"format": 2, "keras_attention": "7.0.0"}
+    (saved / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"has format 2, .* reads 1; .* keras_attention 7\.0\.0"):
+        Translator.load(saved)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"null", b"{}", b"\xff\xfe{}"])
+def test_a_damaged_configuration_is_an_error(saved, content):
+    (saved / "config.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"config\.json is not the configuration of a model"):
+        Translator.load(saved)
+
+
+def damages(content):
+    """Cut a file off or turn bits of it over, at many places."""
+    for share in (0.0, 0.01, 0.3, 0.7, 0.99):
+        yield content[: int(share * len(content))]
+    for place in range(211, len(content), len(content) // 13):
+        turned = bytes(255 - byte for byte in content[place : place + 97])
+        yield content[:place] + turned + content[place + 97 :]
+
+
+def test_a_damaged_model_file_is_an_error(saved):
+    path = saved / "model.keras"
+    for damaged in damages(path.read_bytes()):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"model\.keras cannot be loaded") as error:
+            Translator.load(saved)
+        assert len(str(error.value)) < 1000
+
+
+def test_a_model_of_other_layers_is_an_error(saved):
+    path = saved / "model.keras"
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["config.json"] = members["config.json"].replace(b"CrossAttention", b"CrossStitching")
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(ValueError, match=r"model\.keras cannot be loaded") as error:
+        Translator.load(saved)
+    assert len(str(error.value)) < 1000
+
+
+def test_a_model_that_carries_code_is_an_error(saved):
+    inputs = keras.Input((None,), dtype="int32")
+    keras.Model(inputs, keras.layers.Lambda(lambda x: x + 1)(inputs)).save(saved / "model.keras")
+    with pytest.raises(ValueError, match=r"model\.keras cannot be loaded"):
+        Translator.load(saved)
+
+
+@pytest.mark.parametrize("name", ["context_vocabulary.txt", "target_vocabulary.txt"])
+def test_a_vocabulary_of_another_size_is_an_error(saved, name):
+    with (saved / name).open("a") as file:
+        file.write("another\n")
+    with pytest.raises(ValueError, match="they do not belong together"):
+        Translator.load(saved)
+    (saved / name).write_text("hola\n")
+    with pytest.raises(ValueError, match=f"{name} is not a vocabulary"):
+        Translator.load(saved)
+
+
+def test_a_folder_can_be_copied(saved, tmp_path):
+    shutil.copytree(saved, tmp_path / "copy")
+    shutil.rmtree(saved)
+    assert Translator.load(tmp_path / "copy").config["colour"] == "blue"
