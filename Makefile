@@ -19,14 +19,14 @@ test-torch: $(VENV)/torch
 	KERAS_BACKEND=torch $(BIN)/python -m pytest -m "not slow" $(NEUTRAL)
 
 test-slow: $(VENV)/test
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow -s
 
 lint: $(VENV)/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 bench: $(VENV)/test
-	$(BIN)/python examples/benchmarks/rnn_attention.py
+	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python examples/benchmarks/rnn_attention.py
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache

@@ -302,4 +302,9 @@ class Batches:
 
         ids = tf.TensorSpec((self.batch_size, None), tf.int32)
         signature = ({"context": ids, "target": ids}, ids)
-        return tf.data.Dataset.from_generator(generator, output_signature=signature).prefetch(4)
+        dataset = tf.data.Dataset.from_generator(generator, output_signature=signature).prefetch(4)
+        # There is nothing to tune, and the thread that would do so holds up the end of an iterator
+        # until its next turn, which comes at doubling intervals of up to a minute.
+        options = tf.data.Options()
+        options.autotune.enabled = False
+        return dataset.with_options(options)

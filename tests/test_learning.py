@@ -1,0 +1,37 @@
+"""Learning runs, minutes each: `make test-slow`. What the README claims is measured here."""
+
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_attention import cli, corpora, runs
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return corpora.split(corpora.load("bundled"))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_demo_learns_to_translate_and_to_look_at_the_right_word(bundled, tmp_path, seed):
+    settings = runs.Settings(**{**cli.DEMO_SETTINGS, "seed": seed})
+    translator = runs.train(bundled.train, bundled.validation, tmp_path, settings, verbose=2)
+    report = runs.evaluate(translator, bundled.test)
+    rates = runs.alignment_error_rates(translator, bundled.test)
+    print(f"seed {seed}: BLEU {report.bleu_words.value:.2f}, {rates}")
+    assert report.bleu_words.value >= 90
+    assert rates.attention <= 0.20
+    assert rates.attention <= rates.diagonal / 2
+
+
+def test_the_tutorial_s_recipe_reaches_the_tutorial_s_scores(shared_data, tmp_path):
+    train = corpora.read_pairs(shared_data / "spa-eng" / "train.tsv")
+    validation = corpora.read_pairs(shared_data / "spa-eng" / "dev.tsv")
+    translator = runs.train(train, validation, tmp_path, verbose=2)
+    report = runs.evaluate(translator, validation)
+    print(f"loss {report.loss:.4f}, accuracy {report.accuracy:.4f}, {report.bleu_words}")
+    assert report.accuracy >= 0.75
+    assert report.loss <= 1.22
+    assert report.bleu_words.value >= 39.8
