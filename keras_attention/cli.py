@@ -161,7 +161,7 @@ def train(
         resume=resume,
         verbose=_verbosity(),
     )
-    print(f'Done: {out}\nNow try: keras-attention translate {out} "¿Todavía está en casa?"')
+    print(f'Done: {out}\nNow try: keras-attention translate {out} "¿Todavía están en casa?"')
 
 
 @app.command()

@@ -356,7 +356,7 @@ def test_training_leaves_one_folder_and_says_how_to_go_on(run, tiny_run, tmp_pat
     status, out, errors = run("train", "--out", "run", "--resume", *options)
     assert (status, errors) == (0, "")
     assert "73 pairs to learn from, 24 to validate" in out
-    assert 'keras-attention translate run "¿Todavía está en casa?"' in out
+    assert 'keras-attention translate run "¿Todavía están en casa?"' in out
     assert files(tmp_path / "run") == FILES
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert runs.Settings(**config["settings"]).epochs == 3

@@ -325,11 +325,11 @@ def report(result, folder):
 
 def draw(training, decoding, path):
     """Draw the medians as bars, ours in the strong colour."""
-    figure = Figure(figsize=(9, 2.8), layout="constrained", dpi=150)
+    figure = Figure(figsize=(11, 2.6), layout="constrained", dpi=150)
     panels = figure.subplots(1, 2)
     for panel, values, title in (
-        (panels[0], training, "Training: ms for 64 pairs (less is better)"),
-        (panels[1], decoding, "Decoding: sentences a second (more is better)"),
+        (panels[0], training, "Training: ms for 64 pairs, less is better"),
+        (panels[1], decoding, "Decoding: sentences a second, more is better"),
     ):
         names = list(values)[::-1]
         middles = [statistics.median(values[name]) for name in names]
@@ -339,6 +339,7 @@ def draw(training, decoding, path):
         panel.set_title(title, fontsize=10, loc="left")
         panel.spines[["top", "right", "bottom"]].set_visible(False)
         panel.set_xticks([])
+        panel.tick_params(length=0)
         panel.margins(x=0.15)
     figure.savefig(path)
 

@@ -11,7 +11,7 @@ _TRAINING_COLOR, _VALIDATION_COLOR = "#0072b2", "#d55e00"
 def plot_history(history, *, monitor="val_loss", title=None, path=None):
     """Draw how loss and metrics went from epoch to epoch, in training and in validation.
 
-    One panel a quantity, the loss first; a quantity and its `val_` twin share a panel. The best
+    One panel a quantity, losses first; a quantity and its `val_` twin share a panel. The best
     epoch, the one with the least `monitor`, is marked in all of them. The learning rate, which
     Keras may record as well, is left out. What `path` means for the figure is as in
     `plot_attention`.
@@ -61,7 +61,7 @@ def _as_curves(history):
     """Return the curves as arrays by name, and the names of the panels."""
     curves = {str(name): np.asarray(values, dtype=float) for name, values in history.items()}
     names = [n for n in curves if not n.startswith("val_") and n not in ("learning_rate", "lr")]
-    names.sort(key=lambda name: name != "loss")
+    names.sort(key=lambda name: "loss" not in name)
     if not names or not curves[names[0]].size:
         raise ValueError(f"history must hold at least one curve and epoch, got {list(curves)}")
     epochs = curves[names[0]].shape
