@@ -24,7 +24,7 @@ app = typer.Typer(
 
 DEMO_SENTENCE = "¿Comieron los niños la manzana roja?"
 DEMO_SETTINGS = {"units": 32, "vocabulary": 1000, "epochs": 16, "steps": 200, "patience": 16}
-DEMO_TIME = "about a minute on two CPU cores"
+DEMO_TIME = "less than a minute on two CPU cores"
 
 Run = Annotated[Path, typer.Argument(help="The folder that `train` wrote.", show_default=False)]
 Plot = Annotated[
@@ -49,7 +49,7 @@ def demo(
 ):
     """Train on the bundled corpus, score, translate a sentence and draw where the model looked.
 
-    Needs no download and takes a few minutes. The corpus comes from a small grammar, so the
+    Needs no download and takes a minute or two. The corpus comes from a small grammar, so the
     sentence should use its words: people, animals, food and things; in the present or the past.
     """
     from keras_attention import corpora, plotting, runs, text
