@@ -16,6 +16,7 @@ The rooms, in reading order; a module imports only modules that stand above it:
 - `evaluation`: BLEU, chrF, alignment error rate.
 - `plotting`: arrays and tokens to matplotlib; knows no model.
 - `translator`: sentence to `Translation(text, tokens, attention)`; save and load.
+- `scoring`: how good a translator is: loss, BLEU, and whether it looks at the right word.
 - `runs`: one training run, from a corpus to a folder with everything in it.
 - `cli`: the command line.
 
@@ -39,6 +40,7 @@ _ROOMS = (
     "grammar",
     "plotting",
     "runs",
+    "scoring",
     "text",
     "translator",
 )

@@ -52,7 +52,7 @@ def demo(
     Needs no download and takes a minute or two. The corpus comes from a small grammar, so the
     sentence should use its words: people, animals, food and things; in the present or the past.
     """
-    from keras_attention import corpora, plotting, runs, text
+    from keras_attention import corpora, plotting, runs, scoring, text
     from keras_attention.translator import Translator
 
     plotting.check_plot_path(plot)
@@ -76,8 +76,8 @@ def demo(
             parts.train, parts.validation, out, settings, resume=resume, verbose=_verbosity()
         )
     print(f"Scoring {len(parts.test):,} held-out sentences …")
-    _print_report(runs.evaluate(translator, parts.test))
-    rates = runs.alignment_error_rates(translator, parts.test)
+    _print_report(scoring.evaluate(translator, parts.test))
+    rates = scoring.alignment_error_rates(translator, parts.test)
     print(
         f"alignment error rate  {rates.attention:.3f}  (the attention against the gold alignment; "
         f"a diagonal has {rates.diagonal:.3f})"
@@ -234,7 +234,7 @@ def evaluate(
     batch_size: BatchSize = 64,
 ):
     """Score a model on sentence pairs: masked loss and accuracy, BLEU and chrF."""
-    from keras_attention import corpora, files, runs
+    from keras_attention import corpora, files, scoring
     from keras_attention.translator import Translator
 
     if part not in ("all", *corpora.Split._fields):
@@ -245,7 +245,7 @@ def evaluate(
         pairs = getattr(corpora.split(pairs), part)
     translator = Translator.load(run)
     with files.written_whole(hypotheses) if hypotheses else nullcontext() as path:
-        report = runs.evaluate(
+        report = scoring.evaluate(
             translator, pairs, batch_size=batch_size, progress=_progress("Translating")
         )
         if path:
@@ -267,7 +267,8 @@ def _print_report(report):
 
 def _check_sentence(sentence, knows=None, place=""):
     """Refuse a sentence that cannot be translated, or of which the model knows no word."""
-    from keras_attention.translator import read_sentence, shortened
+    from keras_attention.text import shortened
+    from keras_attention.translator import read_sentence
 
     try:
         tokens, _ = read_sentence(sentence)

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from keras_attention.grammar import Grammar
-from keras_attention.text import START, normalize
+from keras_attention.text import START, normalize, shortened, split_words
 
 SPA_ENG_URL = "https://storage.googleapis.com/download.tensorflow.org/data/spa-eng.zip"
 SPA_ENG_SHA256 = "0c4fd7825d3d872488d38c157f784e035edab4f2ff0df25a2a208790ecb5b58f"
@@ -238,10 +238,18 @@ class Batches:
             context_vocabulary: `keras_attention.text.Vocabulary` of the context sentences.
             target_vocabulary: that of the target sentences.
             batch_size: sentences a batch.
+
+        Raises:
+            ValueError: a sentence is longer than the largest bucket; the message quotes it.
         """
         context_ids = context_vocabulary.ids(pair.context for pair in pairs)
         target_ids = target_vocabulary.ids(pair.target for pair in pairs)
-        return cls(context_ids, target_ids, batch_size)
+        try:
+            return cls(context_ids, target_ids, batch_size)
+        except ValueError as error:
+            sentences = (sentence for pair in pairs for sentence in pair[:2])
+            longest = max(sentences, key=lambda sentence: len(split_words(sentence)))
+            raise ValueError(f"{error}; the longest is {shortened(longest)}") from error
 
     def __len__(self):
         return sum(-(-len(rows) // self.batch_size) for rows in self._rows.values())

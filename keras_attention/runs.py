@@ -4,23 +4,15 @@ import json
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import keras
 
-from keras_attention import corpora, evaluation, models
+from keras_attention import corpora, models
 from keras_attention.files import remove, written_whole
 from keras_attention.plotting import plot_history
-from keras_attention.text import Vocabulary, join_words, normalize, split_words
-from keras_attention.training import MaskedAccuracy, MaskedCrossentropy, MaskedLoss, RunCheckpoint
-from keras_attention.translator import (
-    CONFIG_FILE,
-    FORMAT,
-    Translator,
-    mean_attention,
-    read_config,
-    shortened,
-)
+from keras_attention.text import Vocabulary
+from keras_attention.training import RunCheckpoint, compile_for_training
+from keras_attention.translator import CONFIG_FILE, FORMAT, Translator, read_config
 
 CHECKPOINTS, HISTORY_FILE, CURVES_FILE = "checkpoints", "history.json", "curves.png"
 
@@ -67,22 +59,6 @@ class Settings:
             raise ValueError(f"learning_rate must be positive, got {self.learning_rate}")
 
 
-class Report(NamedTuple):
-    """How a translator does on sentence pairs it is given.
-
-    `loss` in nats a token and `accuracy` are those of the next token after the right ones;
-    `bleu_words` is BLEU on normalised lower-cased words, `bleu` and `chrf` on sentences as written;
-    `hypotheses` are the translations.
-    """
-
-    loss: float
-    accuracy: float
-    bleu_words: evaluation.Score
-    bleu: evaluation.Score
-    chrf: evaluation.Score
-    hypotheses: list
-
-
 def train(
     train_pairs,
     validation_pairs,
@@ -117,24 +93,9 @@ def train(
         ValueError: the run in the folder has other settings or pairs, there are no pairs, or a
             sentence is too long.
     """
-    for name, pairs in (("train_pairs", train_pairs), ("validation_pairs", validation_pairs)):
-        if not pairs:
-            raise ValueError(
-                f"{name} must hold at least one pair, got none; a corpus too small to be split "
-                "needs a validation file of its own: --validation dev.tsv"
-            )
     settings = settings or Settings()
     folder = Path(folder)
-    config = {
-        "format": FORMAT,
-        "settings": asdict(settings),
-        "sources": sources or {},
-        "corpus": {
-            "train_pairs": len(train_pairs),
-            "validation_pairs": len(validation_pairs),
-            "sha256": corpora.fingerprint([*train_pairs, *validation_pairs]),
-        },
-    }
+    config = _describe(train_pairs, validation_pairs, settings, sources)
     with _begun(folder, config, resume):
         # The vocabularies, and the ids of every sentence
         vocabularies = [
@@ -142,7 +103,7 @@ def train(
             for side in ("context", "target")
         ]
         batches, validation_batches = (
-            _batches(pairs, *vocabularies, settings.batch_size)
+            corpora.Batches.of_pairs(pairs, *vocabularies, settings.batch_size)
             for pairs in (train_pairs, validation_pairs)
         )
 
@@ -171,15 +132,7 @@ def train(
     best = build(settings, *vocabularies)
     best.load_weights(checkpoint.last() / "best.keras")
     translator = Translator(best, *vocabularies, config)
-    translator.save(folder)
-    with written_whole(folder / HISTORY_FILE) as path:
-        path.write_text(json.dumps(checkpoint.history, indent=2) + "\n")
-    plot_history(
-        {name: curve for name, curve in checkpoint.history.items() if "masked" in name},
-        monitor=checkpoint.monitor,
-        path=folder / CURVES_FILE,
-    )
-    remove(folder / CHECKPOINTS)
+    _finish(folder, translator, checkpoint)
     return translator
 
 
@@ -223,108 +176,24 @@ def build(settings, context_vocabulary, target_vocabulary):
     )
 
 
-def compile_for_training(model, learning_rate=1e-3):
-    """Compile with Adam, the masked loss and the masked metrics; with XLA where there is one."""
-    model.compile(
-        optimizer=keras.optimizers.Adam(learning_rate),
-        loss=MaskedCrossentropy(),
-        metrics=[MaskedAccuracy(), MaskedLoss()],
-        jit_compile=keras.backend.backend() != "torch",
-    )
-
-
-def evaluate(translator, pairs, *, batch_size=64, progress=iter):
-    """Score a translator on sentence pairs, with greedy translations.
-
-    Args:
-        translator: a `Translator`.
-        pairs: pairs with `context` and `target`.
-        batch_size: sentences a batch.
-        progress: as for `Translator.generate`.
-
-    Returns:
-        A `Report`.
-
-    Raises:
-        ValueError: there are no pairs, or a sentence is too long.
-    """
-    if not pairs:
-        raise ValueError("a translator is scored on at least one sentence pair, got none")
-    batches = _batches(
-        pairs, translator.context_vocabulary, translator.target_vocabulary, batch_size
-    )
-    # A view over the same layers, so that the model keeps what its user compiled it with.
-    scored = keras.Model(translator.model.input, translator.model.output)
-    compile_for_training(scored)
-    measured = scored.evaluate(batches.in_order(), return_dict=True, verbose=0)
-    generated = translator.generate(batches.context_ids, batch_size=batch_size, progress=progress)
-    words = [translator.target_vocabulary.words_of(tokens) for tokens, _, _ in generated]
-    hypotheses = [join_words(each) for each in words]
-    references = [pair.target for pair in pairs]
-    return Report(
-        measured["masked_loss"],
-        measured["masked_accuracy"],
-        evaluation.bleu(
-            [" ".join(each) for each in words],
-            [normalize(reference) for reference in references],
-            normalized=True,
-        ),
-        evaluation.bleu(hypotheses, references),
-        evaluation.chrf(hypotheses, references),
-        hypotheses,
-    )
-
-
-class AlignmentErrorRates(NamedTuple):
-    """How far the attention, and a plain diagonal, are from the gold alignment: 0 is perfect."""
-
-    attention: float
-    diagonal: float
-
-
-def alignment_error_rates(translator, pairs, *, batch_size=64):
-    """Compare where a translator looks with the gold alignment of aligned pairs.
-
-    The attention is that of the right translation, fed word by word (teacher forcing). Each target
-    word is linked to the context word with the largest weight; `[START]` and `[END]` are no words.
-
-    Args:
-        translator: a `Translator`.
-        pairs: pairs with `context`, `target` and `links`, as of `keras_attention.grammar`.
-        batch_size: sentences a batch.
-
-    Returns:
-        `AlignmentErrorRates`.
-    """
-    batches = _batches(
-        pairs, translator.context_vocabulary, translator.target_vocabulary, batch_size
-    )
-    look = models.attention(translator.model)
-    predicted, diagonal, gold = [], [], []
-    for rows, inputs in batches.numbered():
-        weights = look.predict_on_batch(inputs)
-        del weights["logits"]
-        for place, row in enumerate(rows):
-            context_length = int((batches.context_ids[row] != 0).sum()) - 2
-            target_length = int((batches.target_ids[row] != 0).sum()) - 2
-            matrix = mean_attention({name: each[place] for name, each in weights.items()})
-            words = matrix[:target_length, 1 : context_length + 1]
-            predicted.append(evaluation.alignment_from_weights(words))
-            diagonal.append(evaluation.diagonal_alignment(context_length, target_length))
-            gold.append(set(pairs[row].links))
-    return AlignmentErrorRates(
-        evaluation.alignment_error_rate(predicted, gold),
-        evaluation.alignment_error_rate(diagonal, gold),
-    )
-
-
-def _batches(pairs, context_vocabulary, target_vocabulary, batch_size):
-    try:
-        return corpora.Batches.of_pairs(pairs, context_vocabulary, target_vocabulary, batch_size)
-    except ValueError as error:
-        sentences = (sentence for pair in pairs for sentence in (pair.context, pair.target))
-        longest = max(sentences, key=lambda sentence: len(split_words(sentence)))
-        raise ValueError(f"{error}; the longest is {shortened(longest)}") from error
+def _describe(train_pairs, validation_pairs, settings, sources):
+    """Return the configuration that is kept with a run, or say that there is nothing to learn."""
+    for name, pairs in (("train_pairs", train_pairs), ("validation_pairs", validation_pairs)):
+        if not pairs:
+            raise ValueError(
+                f"{name} must hold at least one pair, got none; a corpus too small to be split "
+                "needs a validation file of its own: --validation dev.tsv"
+            )
+    return {
+        "format": FORMAT,
+        "settings": asdict(settings),
+        "sources": sources or {},
+        "corpus": {
+            "train_pairs": len(train_pairs),
+            "validation_pairs": len(validation_pairs),
+            "sha256": corpora.fingerprint([*train_pairs, *validation_pairs]),
+        },
+    }
 
 
 @contextmanager
@@ -357,3 +226,16 @@ def _check_same_run(folder, config):
     ]
     if changed:
         raise ValueError(f"the run in {folder} has other settings: expected {'; '.join(changed)}")
+
+
+def _finish(folder, translator, checkpoint):
+    """Leave the translator, the history and the curves; the checkpoints have served."""
+    translator.save(folder)
+    with written_whole(folder / HISTORY_FILE) as path:
+        path.write_text(json.dumps(checkpoint.history, indent=2) + "\n")
+    plot_history(
+        {name: curve for name, curve in checkpoint.history.items() if "masked" in name},
+        monitor=checkpoint.monitor,
+        path=folder / CURVES_FILE,
+    )
+    remove(folder / CHECKPOINTS)

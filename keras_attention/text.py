@@ -105,6 +105,11 @@ def join_words(words):
     return re.sub(r" ([.?!,])", r"\1", " ".join(words)).replace("¿ ", "¿")
 
 
+def shortened(sentence, length=40):
+    """Quote a sentence in an error message, at most so many characters of it."""
+    return repr(sentence if len(sentence) <= length else sentence[:length] + "…")
+
+
 class Vocabulary:
     """The words of one language and their ids: 0 padding, 1 `[UNK]`, 2 `[START]`, 3 `[END]`.
 

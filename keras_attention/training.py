@@ -76,6 +76,16 @@ class MaskedAccuracy(keras.metrics.Mean):
         super().update_state(ops.cast(right, "float32"), _is_token(y_true))
 
 
+def compile_for_training(model, learning_rate=1e-3):
+    """Compile with Adam, the masked loss and the masked metrics; with XLA where there is one."""
+    model.compile(
+        optimizer=keras.optimizers.Adam(learning_rate),
+        loss=MaskedCrossentropy(),
+        metrics=[MaskedAccuracy(), MaskedLoss()],
+        jit_compile=keras.backend.backend() != "torch",
+    )
+
+
 class RunCheckpoint(keras.callbacks.Callback):
     """Leave after every epoch all that is needed to go on, and stop when nothing improves.
 

@@ -15,7 +15,7 @@ from keras_attention.corpora import BUCKETS, bucket_of
 from keras_attention.decoding import Generator
 from keras_attention.files import written_whole
 from keras_attention.plotting import plot_attention
-from keras_attention.text import UNKNOWN, Vocabulary, join_words, split_words
+from keras_attention.text import UNKNOWN, Vocabulary, join_words, shortened, split_words
 
 FORMAT = 1
 MODEL_FILE, CONFIG_FILE = "model.keras", "config.json"
@@ -324,8 +324,3 @@ def read_config(folder):
             f"it was written by keras_attention {config.get('keras_attention', '?')}"
         )
     return config
-
-
-def shortened(sentence, length=40):
-    """Quote a sentence in an error message, at most so many characters of it."""
-    return repr(sentence if len(sentence) <= length else sentence[:length] + "…")

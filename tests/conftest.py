@@ -17,6 +17,20 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 ROOT = Path(__file__).resolve().parents[1]
 
+RUN_FILES = [  # what a training run leaves in its folder
+    "config.json",
+    "context_vocabulary.txt",
+    "curves.png",
+    "history.json",
+    "model.keras",
+    "target_vocabulary.txt",
+]
+
+
+def files(folder):
+    """Return the paths of all that is in a folder, sorted."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
 
 @pytest.fixture(scope="session")
 def shared_data():

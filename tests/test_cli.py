@@ -16,15 +16,7 @@ pytest.importorskip("tensorflow")
 
 from keras_attention import cli, corpora, runs
 from keras_attention.translator import Translator
-
-FILES = [
-    "config.json",
-    "context_vocabulary.txt",
-    "curves.png",
-    "history.json",
-    "model.keras",
-    "target_vocabulary.txt",
-]
+from tests.conftest import RUN_FILES, files
 
 
 @pytest.fixture
@@ -46,10 +38,6 @@ def run(monkeypatch, tmp_path, capsys):
         return (status, *capsys.readouterr())
 
     return call
-
-
-def files(folder):
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
 def assert_one_line(status, errors):
@@ -164,7 +152,7 @@ def test_wrong_input_is_one_line_and_writes_nothing(
     assert_one_line(status, errors)
     assert re.search(message, errors), errors
     assert files(tmp_path) == wrong
-    assert files(tiny_run.folder) == FILES
+    assert files(tiny_run.folder) == RUN_FILES
 
 
 @pytest.mark.parametrize(
@@ -357,7 +345,7 @@ def test_training_leaves_one_folder_and_says_how_to_go_on(run, tiny_run, tmp_pat
     assert (status, errors) == (0, "")
     assert "73 pairs to learn from, 24 to validate" in out
     assert 'keras-attention translate run "¿Todavía están en casa?"' in out
-    assert files(tmp_path / "run") == FILES
+    assert files(tmp_path / "run") == RUN_FILES
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert runs.Settings(**config["settings"]).epochs == 3
 
@@ -379,7 +367,7 @@ def test_the_demo_trains_scores_translates_and_draws(run, short_pairs, tmp_path,
     assert f"\n  {sentence}\n  → " in out
     assert out.endswith("Where the model looked: heatmap.png\n")
     assert (tmp_path / "heatmap.png").read_bytes().startswith(b"\x89PNG")
-    assert files(tmp_path / "runs" / "demo") == FILES
+    assert files(tmp_path / "runs" / "demo") == RUN_FILES
 
     # A second time it is not trained again.
     status, out, errors = run("demo", "--plot", "again.svg", "--sentence", short_pairs[1].context)

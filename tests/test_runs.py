@@ -14,24 +14,11 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_attention import evaluation, runs
+from keras_attention import runs, scoring
 from keras_attention.corpora import Pair
-from keras_attention.grammar import AlignedPair
 from keras_attention.runs import Settings
-from keras_attention.text import Vocabulary, normalize
-
-FILES = [
-    "config.json",
-    "context_vocabulary.txt",
-    "curves.png",
-    "history.json",
-    "model.keras",
-    "target_vocabulary.txt",
-]
-
-
-def files(folder):
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+from keras_attention.text import normalize
+from tests.conftest import RUN_FILES, files
 
 
 def history(folder):
@@ -39,7 +26,7 @@ def history(folder):
 
 
 def assert_same_run(folder, other):
-    assert files(folder) == files(other) == FILES
+    assert files(folder) == files(other) == RUN_FILES
     assert history(folder) == history(other)
     models = [
         keras.saving.load_model(each / "model.keras", compile=False) for each in (folder, other)
@@ -56,16 +43,11 @@ def killed(tiny_run, tmp_path):
     return Path(shutil.copytree(tiny_run.killed, tmp_path / "run"))
 
 
-@pytest.fixture(scope="module")
-def report(tiny_run):
-    return runs.evaluate(tiny_run.translator, tiny_run.validation, batch_size=13)
-
-
 # A whole run
 
 
 def test_a_run_leaves_one_folder_with_everything(tiny_run):
-    assert files(tiny_run.folder) == FILES
+    assert files(tiny_run.folder) == RUN_FILES
     config = json.loads((tiny_run.folder / "config.json").read_text())
     assert Settings(**config["settings"]) == tiny_run.settings
     assert config["corpus"]["train_pairs"] == 73
@@ -85,7 +67,8 @@ def test_a_run_learns(tiny_run):
     assert losses["masked_loss"][-1] < losses["masked_loss"][0] - 1
 
 
-def test_the_weights_of_the_best_epoch_are_kept(tiny_run, report):
+def test_the_weights_of_the_best_epoch_are_kept(tiny_run):
+    report = scoring.evaluate(tiny_run.translator, tiny_run.validation, batch_size=13)
     losses = history(tiny_run.folder)["val_masked_loss"]
     assert report.loss == pytest.approx(min(losses), rel=1e-5)
 
@@ -262,71 +245,3 @@ def test_a_full_disk_leaves_nothing(tmp_path, full_disk):
     with full_disk(101), pytest.raises(OSError, match="File too large"):
         runs.train(pairs, pairs, tmp_path / "new" / "run")
     assert files(tmp_path) == []
-
-
-# Scores
-
-
-def test_the_scores_are_those_of_a_count_by_hand(tiny_run, report):
-    import sacrebleu
-
-    translator, pairs = tiny_run.translator, tiny_run.validation
-    losses, hits = [], []
-    for pair in pairs:
-        context = translator.context_vocabulary.ids([pair.context])
-        target = translator.target_vocabulary.ids([pair.target])
-        inputs = {"context": context, "target": target[:, :-1]}
-        logits = keras.ops.convert_to_numpy(translator.model(inputs))[0].astype("float64")
-        for row, label in zip(logits, target[0, 1:], strict=True):
-            losses.append(np.log(np.exp(row).sum()) - row[label])
-            hits.append(row.argmax() == label)
-    texts = [translator(pair.context).text for pair in pairs]
-    references = [pair.target for pair in pairs]
-
-    assert report.loss == pytest.approx(np.mean(losses), rel=1e-4)
-    assert report.accuracy == pytest.approx(np.mean(hits))
-    assert report.hypotheses == texts
-    expected = sacrebleu.corpus_bleu(texts, [references]).score
-    assert report.bleu.value == pytest.approx(expected)
-    expected = sacrebleu.corpus_chrf(texts, [references]).score
-    assert report.chrf.value == pytest.approx(expected)
-    expected = evaluation.bleu(
-        [normalize(text) for text in texts], [normalize(r) for r in references], normalized=True
-    )
-    assert 0 < expected.value == pytest.approx(report.bleu_words.value)
-
-
-def test_no_pairs_have_no_scores(tiny_run):
-    with pytest.raises(ValueError, match="at least one sentence pair, got none"):
-        runs.evaluate(tiny_run.translator, [])
-
-
-def test_alignment_error_rates_of_a_case_by_hand(tiny_run, monkeypatch):
-    pairs = [
-        AlignedPair("uno dos tres", "three two one", ((0, 2), (1, 1), (2, 0))),
-        AlignedPair("uno " * 8 + "dos", "two", ((8, 0),)),
-    ]
-    vocabulary = Vocabulary.learn([sentence for pair in pairs for sentence in pair[:2]])
-    translator = tiny_run.translator
-    monkeypatch.setattr(translator, "context_vocabulary", vocabulary)
-    monkeypatch.setattr(translator, "target_vocabulary", vocabulary)
-
-    class Looker:
-        """Looks where the first pair's links are, but for `one`; and at `dos`; [START] is 0."""
-
-        def predict_on_batch(self, inputs):
-            size, length = inputs["context"].shape
-            weights = np.zeros((size, 2, length, length))  # (B, H, T, S)
-            if length == 8:
-                weights[0, :, [0, 1, 2], [3, 2, 2]] = 0.5
-            else:
-                weights[0, :, 0, 9] = 0.3
-            weights[:, :, :, 0] = 0.9  # [START] and [END] are no words
-            weights[:, :, 3:, 1] = 0.9
-            return {"logits": None, "cross_attention": weights}
-
-    monkeypatch.setattr(runs.models, "attention", lambda model: Looker())
-    rates = runs.alignment_error_rates(translator, pairs, batch_size=3)
-    # 4 links are right; attention has 3 of them in 4, the diagonal (1, 1) alone in 4.
-    assert rates.attention == pytest.approx(1 - 2 * 3 / (4 + 4))
-    assert rates.diagonal == pytest.approx(1 - 2 * 1 / (4 + 4))

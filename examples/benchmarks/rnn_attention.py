@@ -41,7 +41,12 @@ from rich.table import Table
 
 from keras_attention import corpora, models, runs
 from keras_attention.text import END, START, Vocabulary
-from keras_attention.training import MaskedAccuracy, MaskedCrossentropy, MaskedLoss
+from keras_attention.training import (
+    MaskedAccuracy,
+    MaskedCrossentropy,
+    MaskedLoss,
+    compile_for_training,
+)
 from keras_attention.translator import Translator
 
 BATCH, UNITS, VOCABULARY, MAX_LENGTH = 64, 256, 5000, 50
@@ -137,7 +142,7 @@ def serve_epochs(pipe, make_epoch, context_ids, target_ids):
 def our_epoch(context_ids, target_ids):
     """Return a function that trains the package's model on each pair once."""
     model = models.build_rnn_attention(VOCABULARY, VOCABULARY, UNITS)
-    runs.compile_for_training(model)
+    compile_for_training(model)
     batches = corpora.Batches(context_ids, target_ids, BATCH).in_order()
     return lambda: model.fit(batches, verbose=0, shuffle=False)
 

@@ -56,55 +56,8 @@ def build_rnn_attention(
         raise ValueError(f"attention must be one of {', '.join(ATTENTIONS)}, got {attention!r}")
 
     # Layers
-    context_embedding = layers.Embedding(context_vocabulary, units, name="context_embedding")
-    context_rnn = layers.Bidirectional(
-        layers.RNN(layers.GRUCell(units), return_sequences=True),
-        merge_mode="sum",
-        name="context_rnn",
-    )
-    target_embedding = layers.Embedding(target_vocabulary, units, name="target_embedding")
-    target_rnn = layers.RNN(
-        layers.GRUCell(units), return_sequences=True, return_state=True, name="target_rnn"
-    )
-    if attention == "multi_head":
-        attend = MultiHeadAttention(num_heads=1, key_dim=units, name="multi_head_attention")
-    else:
-        attend = AdditiveAttention(units, name="additive_attention")
-    cross_attention = CrossAttention(attend, name="cross_attention")
-    to_logits = layers.Dense(target_vocabulary, name="logits")
-
-    # Encoder: ids (B, S) → the memory, and the state from which the decoder starts
-    context = keras.Input((None,), dtype="int32", name="context")
-    mask = padding_mask(context)
-    annotations = context_rnn(context_embedding(context), mask=mask)
-    # Padding has no annotation. The operation also takes off the implicit mask of the RNN's output,
-    # which Keras would carry along beside the explicit one.
-    values = ops.where(ops.expand_dims(mask, -1), annotations, 0.0)
-    memory = {"values": values, "mask": mask}
-    encoder = keras.Model(
-        context, {"memory": memory, "state": ops.zeros_like(values[:, 0])}, name="encoder"
-    )
-
-    # Decoder: ids (B, T), memory and state → logits (B, T, V), weights, the next state
-    target = keras.Input((None,), dtype="int32", name="target")
-    memory = {
-        "values": keras.Input((None, units), name="values"),
-        "mask": keras.Input((None,), dtype="bool", name="mask"),
-    }
-    state = keras.Input((units,), name="state")
-    x, next_state = target_rnn(target_embedding(target), initial_state=state)
-    x, weights = cross_attention(
-        x, memory["values"], attention_mask=memory["mask"], return_attention_scores=True
-    )
-    decoder = keras.Model(
-        {"target": target, "memory": memory, "state": state},
-        {
-            "logits": to_logits(x),
-            "weights": {"cross_attention": weights},
-            "state": next_state,
-        },
-        name="decoder",
-    )
+    encoder = _build_encoder(context_vocabulary, units)
+    decoder = _build_decoder(target_vocabulary, units, attention)
 
     # Model: the decoder is fed the right answer, shifted by one (teacher forcing)
     inputs = {
@@ -113,3 +66,57 @@ def build_rnn_attention(
     }
     outputs = decoder({"target": inputs["target"], **encoder(inputs["context"])})
     return keras.Model(inputs, outputs["logits"], name=name)
+
+
+def _build_encoder(vocabulary, units):
+    """Ids (B, S) → the memory, and the state from which the decoder starts."""
+    # Layers
+    embedding = layers.Embedding(vocabulary, units, name="context_embedding")
+    rnn = layers.Bidirectional(
+        layers.RNN(layers.GRUCell(units), return_sequences=True),
+        merge_mode="sum",
+        name="context_rnn",
+    )
+
+    # Model
+    context = keras.Input((None,), dtype="int32", name="context")
+    mask = padding_mask(context)
+    annotations = rnn(embedding(context), mask=mask)
+    # Padding has no annotation. The operation also takes off the implicit mask of the RNN's output,
+    # which Keras would carry along beside the explicit one.
+    values = ops.where(ops.expand_dims(mask, -1), annotations, 0.0)
+    memory = {"values": values, "mask": mask}
+    state = ops.zeros_like(values[:, 0])
+    return keras.Model(context, {"memory": memory, "state": state}, name="encoder")
+
+
+def _build_decoder(vocabulary, units, attention):
+    """Ids (B, T), memory and state → logits (B, T, V), attention weights, the next state."""
+    # Layers
+    embedding = layers.Embedding(vocabulary, units, name="target_embedding")
+    rnn = layers.RNN(
+        layers.GRUCell(units), return_sequences=True, return_state=True, name="target_rnn"
+    )
+    if attention == "multi_head":
+        attend = MultiHeadAttention(num_heads=1, key_dim=units, name="multi_head_attention")
+    else:
+        attend = AdditiveAttention(units, name="additive_attention")
+    cross_attention = CrossAttention(attend, name="cross_attention")
+    to_logits = layers.Dense(vocabulary, name="logits")
+
+    # Model
+    target = keras.Input((None,), dtype="int32", name="target")
+    values = keras.Input((None, units), name="values")
+    mask = keras.Input((None,), dtype="bool", name="mask")
+    state = keras.Input((units,), name="state")
+    x, next_state = rnn(embedding(target), initial_state=state)
+    x, weights = cross_attention(x, values, attention_mask=mask, return_attention_scores=True)
+    return keras.Model(
+        {"target": target, "memory": {"values": values, "mask": mask}, "state": state},
+        {
+            "logits": to_logits(x),
+            "weights": {"cross_attention": weights},
+            "state": next_state,
+        },
+        name="decoder",
+    )

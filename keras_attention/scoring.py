@@ -1,0 +1,112 @@
+"""How good a translator is: loss, BLEU and chrF, and whether it looks at the right word."""
+
+from typing import NamedTuple
+
+import keras
+
+from keras_attention import evaluation, models
+from keras_attention.corpora import Batches
+from keras_attention.text import join_words, normalize
+from keras_attention.training import compile_for_training
+from keras_attention.translator import mean_attention
+
+
+class Report(NamedTuple):
+    """How a translator does on sentence pairs it is given.
+
+    `loss` in nats a token and `accuracy` are those of the next token after the right ones;
+    `bleu_words` is BLEU on normalised lower-cased words, `bleu` and `chrf` on sentences as written;
+    `hypotheses` are the translations.
+    """
+
+    loss: float
+    accuracy: float
+    bleu_words: evaluation.Score
+    bleu: evaluation.Score
+    chrf: evaluation.Score
+    hypotheses: list
+
+
+class AlignmentErrorRates(NamedTuple):
+    """How far the attention, and a plain diagonal, are from the gold alignment: 0 is perfect."""
+
+    attention: float
+    diagonal: float
+
+
+def evaluate(translator, pairs, *, batch_size=64, progress=iter):
+    """Score a translator on sentence pairs, with greedy translations.
+
+    Args:
+        translator: a `Translator`.
+        pairs: pairs with `context` and `target`.
+        batch_size: sentences a batch.
+        progress: as for `Translator.generate`.
+
+    Returns:
+        A `Report`.
+
+    Raises:
+        ValueError: there are no pairs, or a sentence is too long.
+    """
+    if not pairs:
+        raise ValueError("a translator is scored on at least one sentence pair, got none")
+    batches = Batches.of_pairs(
+        pairs, translator.context_vocabulary, translator.target_vocabulary, batch_size
+    )
+    # A view over the same layers, so that the model keeps what its user compiled it with.
+    scored = keras.Model(translator.model.input, translator.model.output)
+    compile_for_training(scored)
+    measured = scored.evaluate(batches.in_order(), return_dict=True, verbose=0)
+    generated = translator.generate(batches.context_ids, batch_size=batch_size, progress=progress)
+    words = [translator.target_vocabulary.words_of(tokens) for tokens, _, _ in generated]
+    hypotheses = [join_words(each) for each in words]
+    references = [pair.target for pair in pairs]
+    return Report(
+        measured["masked_loss"],
+        measured["masked_accuracy"],
+        evaluation.bleu(
+            [" ".join(each) for each in words],
+            [normalize(reference) for reference in references],
+            normalized=True,
+        ),
+        evaluation.bleu(hypotheses, references),
+        evaluation.chrf(hypotheses, references),
+        hypotheses,
+    )
+
+
+def alignment_error_rates(translator, pairs, *, batch_size=64):
+    """Compare where a translator looks with the gold alignment of aligned pairs.
+
+    The attention is that of the right translation, fed word by word (teacher forcing). Each target
+    word is linked to the context word with the largest weight; `[START]` and `[END]` are no words.
+
+    Args:
+        translator: a `Translator`.
+        pairs: pairs with `context`, `target` and `links`, as of `keras_attention.grammar`.
+        batch_size: sentences a batch.
+
+    Returns:
+        `AlignmentErrorRates`.
+    """
+    batches = Batches.of_pairs(
+        pairs, translator.context_vocabulary, translator.target_vocabulary, batch_size
+    )
+    look = models.attention(translator.model)
+    predicted, diagonal, gold = [], [], []
+    for rows, inputs in batches.numbered():
+        weights = look.predict_on_batch(inputs)
+        del weights["logits"]
+        for place, row in enumerate(rows):
+            context_length = int((batches.context_ids[row] != 0).sum()) - 2
+            target_length = int((batches.target_ids[row] != 0).sum()) - 2
+            matrix = mean_attention({name: each[place] for name, each in weights.items()})
+            words = matrix[:target_length, 1 : context_length + 1]
+            predicted.append(evaluation.alignment_from_weights(words))
+            diagonal.append(evaluation.diagonal_alignment(context_length, target_length))
+            gold.append(set(pairs[row].links))
+    return AlignmentErrorRates(
+        evaluation.alignment_error_rate(predicted, gold),
+        evaluation.alignment_error_rate(diagonal, gold),
+    )

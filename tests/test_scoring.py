@@ -1,0 +1,81 @@
+"""Scores against counts by hand."""
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_attention import evaluation, scoring
+from keras_attention.grammar import AlignedPair
+from keras_attention.text import Vocabulary, normalize
+
+
+@pytest.fixture(scope="module")
+def report(tiny_run):
+    return scoring.evaluate(tiny_run.translator, tiny_run.validation, batch_size=13)
+
+
+def test_the_scores_are_those_of_a_count_by_hand(tiny_run, report):
+    import sacrebleu
+
+    translator, pairs = tiny_run.translator, tiny_run.validation
+    losses, hits = [], []
+    for pair in pairs:
+        context = translator.context_vocabulary.ids([pair.context])
+        target = translator.target_vocabulary.ids([pair.target])
+        inputs = {"context": context, "target": target[:, :-1]}
+        logits = keras.ops.convert_to_numpy(translator.model(inputs))[0].astype("float64")
+        for row, label in zip(logits, target[0, 1:], strict=True):
+            losses.append(np.log(np.exp(row).sum()) - row[label])
+            hits.append(row.argmax() == label)
+    texts = [translator(pair.context).text for pair in pairs]
+    references = [pair.target for pair in pairs]
+
+    assert report.loss == pytest.approx(np.mean(losses), rel=1e-4)
+    assert report.accuracy == pytest.approx(np.mean(hits))
+    assert report.hypotheses == texts
+    expected = sacrebleu.corpus_bleu(texts, [references]).score
+    assert report.bleu.value == pytest.approx(expected)
+    expected = sacrebleu.corpus_chrf(texts, [references]).score
+    assert report.chrf.value == pytest.approx(expected)
+    expected = evaluation.bleu(
+        [normalize(text) for text in texts], [normalize(r) for r in references], normalized=True
+    )
+    assert 0 < expected.value == pytest.approx(report.bleu_words.value)
+
+
+def test_no_pairs_have_no_scores(tiny_run):
+    with pytest.raises(ValueError, match="at least one sentence pair, got none"):
+        scoring.evaluate(tiny_run.translator, [])
+
+
+def test_alignment_error_rates_of_a_case_by_hand(tiny_run, monkeypatch):
+    pairs = [
+        AlignedPair("uno dos tres", "three two one", ((0, 2), (1, 1), (2, 0))),
+        AlignedPair("uno " * 8 + "dos", "two", ((8, 0),)),
+    ]
+    vocabulary = Vocabulary.learn([sentence for pair in pairs for sentence in pair[:2]])
+    translator = tiny_run.translator
+    monkeypatch.setattr(translator, "context_vocabulary", vocabulary)
+    monkeypatch.setattr(translator, "target_vocabulary", vocabulary)
+
+    class Looker:
+        """Looks where the first pair's links are, but for `one`; and at `dos`; [START] is 0."""
+
+        def predict_on_batch(self, inputs):
+            size, length = inputs["context"].shape
+            weights = np.zeros((size, 2, length, length))  # (B, H, T, S)
+            if length == 8:
+                weights[0, :, [0, 1, 2], [3, 2, 2]] = 0.5
+            else:
+                weights[0, :, 0, 9] = 0.3
+            weights[:, :, :, 0] = 0.9  # [START] and [END] are no words
+            weights[:, :, 3:, 1] = 0.9
+            return {"logits": None, "cross_attention": weights}
+
+    monkeypatch.setattr(scoring.models, "attention", lambda model: Looker())
+    rates = scoring.alignment_error_rates(translator, pairs, batch_size=3)
+    # 4 links are right; attention has 3 of them in 4, the diagonal (1, 1) alone in 4.
+    assert rates.attention == pytest.approx(1 - 2 * 3 / (4 + 4))
+    assert rates.diagonal == pytest.approx(1 - 2 * 1 / (4 + 4))
