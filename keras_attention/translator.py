@@ -252,7 +252,14 @@ class Translator:
         config = read_config(folder)
         try:
             model = keras.saving.load_model(folder / MODEL_FILE, compile=False)
-        except (ValueError, TypeError, KeyError, OSError, zipfile.BadZipFile) as error:
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            OSError,
+            RuntimeError,
+            zipfile.BadZipFile,
+        ) as error:
             reason = textwrap.shorten(str(error), 300, placeholder=" …")
             raise ValueError(f"{folder / MODEL_FILE} cannot be loaded: {reason}") from error
         return cls(

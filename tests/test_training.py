@@ -86,7 +86,9 @@ def test_padding_has_no_gradient():
     model.compile(keras.optimizers.SGD(1.0), loss=MaskedCrossentropy())
     before = np.array(embedding.get_weights()[0])
     # Words 1 to 4 stand where the label is padding, word 5 where it is not.
-    model.fit(np.array([[5, 1, 2, 3, 4, 1, 2]]), np.array([[6, 0, 0, 0, 0, 0, 0]]), verbose=0)
+    ids = np.array([[5, 1, 2, 3, 4, 1, 2]], dtype="int32")
+    labels = np.array([[6, 0, 0, 0, 0, 0, 0]], dtype="int32")
+    model.fit(ids, labels, verbose=0)
     changed = np.flatnonzero((embedding.get_weights()[0] != before).any(axis=1))
     np.testing.assert_array_equal(changed, [5])
 
