@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 
 import keras
-import numpy as np
 
 PADDING, UNKNOWN, START, END = 0, 1, 2, 3
 SPECIAL_WORDS = ("", "[UNK]", "[START]", "[END]")
@@ -150,7 +149,7 @@ class Vocabulary:
             raise ValueError("a vocabulary is learned from at least one sentence, got none")
         # [START] and [END] are added here, so that their ids do not hang on how often they occur.
         counter = keras.layers.TextVectorization(size - 2, standardize=standardize)
-        counter.adapt(np.array(sentences, dtype=object))
+        counter.adapt(_as_tensor(sentences))
         return cls([*SPECIAL_WORDS, *map(str, counter.get_vocabulary()[2:])])
 
     @cached_property
@@ -168,9 +167,8 @@ class Vocabulary:
         Returns:
             Integers (N, L), int32, padded with 0 to the longest.
         """
-        return keras.ops.convert_to_numpy(
-            self._vectorize(np.array(list(sentences), dtype=object))
-        ).astype("int32")
+        ids = self._vectorize(_as_tensor(sentences))
+        return keras.ops.convert_to_numpy(ids).astype("int32")
 
     def id_of(self, word):
         """Return the id of a normalised word, that of `[UNK]` if it is not here."""
@@ -211,6 +209,13 @@ def _standardize_with_ends(sentences):
     import tensorflow as tf
 
     return tf.strings.join(["[START]", standardize(sentences), "[END]"], separator=" ")
+
+
+def _as_tensor(sentences):
+    """Return strings as a TensorFlow tensor, on every backend: Keras reads others as ASCII."""
+    import tensorflow as tf
+
+    return tf.constant(list(sentences), dtype=tf.string)
 
 
 def _tensorflow_text():

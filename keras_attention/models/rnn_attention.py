@@ -64,7 +64,7 @@ def build_rnn_attention(
         "context": keras.Input((None,), dtype="int32", name="context"),
         "target": keras.Input((None,), dtype="int32", name="target"),
     }
-    outputs = decoder({"target": inputs["target"], **encoder(inputs["context"])})
+    outputs = decoder({**encoder(inputs["context"]), "target": inputs["target"]})
     return keras.Model(inputs, outputs["logits"], name=name)
 
 
@@ -85,7 +85,7 @@ def _build_encoder(vocabulary, units):
     # Padding has no annotation. The operation also takes off the implicit mask of the RNN's output,
     # which Keras would carry along beside the explicit one.
     values = ops.where(ops.expand_dims(mask, -1), annotations, 0.0)
-    memory = {"values": values, "mask": mask}
+    memory = {"mask": mask, "values": values}
     state = ops.zeros_like(values[:, 0])
     return keras.Model(context, {"memory": memory, "state": state}, name="encoder")
 
@@ -112,11 +112,11 @@ def _build_decoder(vocabulary, units, attention):
     x, next_state = rnn(embedding(target), initial_state=state)
     x, weights = cross_attention(x, values, attention_mask=mask, return_attention_scores=True)
     return keras.Model(
-        {"target": target, "memory": {"values": values, "mask": mask}, "state": state},
+        {"memory": {"mask": mask, "values": values}, "state": state, "target": target},
         {
             "logits": to_logits(x),
-            "weights": {"cross_attention": weights},
             "state": next_state,
+            "weights": {"cross_attention": weights},
         },
         name="decoder",
     )

@@ -3,10 +3,12 @@
 Every model of the package has two layers by these names:
 
     encoder(context)                   → {"memory", "state"}
-    decoder({"target", "memory", "state"}) → {"logits", "weights", "state"}
+    decoder({"memory", "state", "target"}) → {"logits", "state", "weights"}
 
 `memory` is what the decoder attends to, `state` what it carries from token to token; both are
 structures of tensors whose first axis is the batch. `weights` maps names to attention weights.
+Dictionaries are written in the order of their keys: backends differ in whether they sort them, and
+a model that one of them saved is to be loaded by all.
 """
 
 import keras
@@ -32,7 +34,7 @@ def attention(model):
     """
     inputs = {tensor.name: tensor for tensor in model.inputs}
     outputs = model.get_layer("decoder")(
-        {"target": inputs["target"], **model.get_layer("encoder")(inputs["context"])}
+        {**model.get_layer("encoder")(inputs["context"]), "target": inputs["target"]}
     )
     return keras.Model(
         inputs, {"logits": outputs["logits"], **outputs["weights"]}, name=f"{model.name}_attention"
@@ -62,6 +64,6 @@ class Step(keras.layers.Layer):
 
     def call(self, tokens, memory, state):
         target = ops.expand_dims(tokens, 1)
-        outputs = self.decoder({"target": target, "memory": memory, "state": state})
+        outputs = self.decoder({"memory": memory, "state": state, "target": target})
         weights = {name: weights[..., 0, :] for name, weights in outputs["weights"].items()}
         return outputs["logits"][:, 0], weights, outputs["state"]
