@@ -127,6 +127,19 @@ def check_padding_changes_nothing(case):
     np.testing.assert_allclose(call(layer, query, changed, mask)[0], output, atol=1e-5)
 
 
+def check_implicit_masks_change_nothing(case):
+    """Neither that of the query nor that of the keys; only the explicit mask counts."""
+    layer = case.make()
+    keys = keras.layers.Embedding(S + 1, K, mask_zero=True)(np.array([[1, 2, 3, 0, 0], [1] * S]))
+    query = keras.layers.Embedding(T + 1, Q, mask_zero=True)(np.array([[1, 2, 0], [3, 2, 1]]))
+    if len(case.query_shape) == 2:
+        query = query[:, 0]
+    expected, expected_weights = call(layer, as_numpy(query), as_numpy(keys), None)
+    output, weights = layer(query, keys, return_attention_scores=True)
+    np.testing.assert_allclose(as_numpy(output), expected, atol=1e-6)
+    np.testing.assert_allclose(as_numpy(weights), expected_weights, atol=1e-6)
+
+
 def check_nothing_to_look_at(case):
     """Weights 0; and the same output whatever the keys are, in value and, through fit, gradient."""
     layer = case.make()

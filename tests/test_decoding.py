@@ -50,18 +50,22 @@ def test_a_sentence_stops_at_the_limit_and_says_so():
     assert spell([0], max_length=1)[0].tolist() == [[4]]
 
 
+class CountingSpeller(Speller):
+    """Counts how often Python runs it: each step where it runs eagerly, each trace elsewhere."""
+
+    calls = 0
+
+    def call(self, tokens, memory, state):
+        self.calls += 1
+        return super().call(tokens, memory, state)
+
+
 def test_the_loop_stops_when_every_sentence_has_ended():
-    calls = []
-
-    class Counting(Speller):
-        def call(self, tokens, memory, state):
-            calls.append(1)
-            return super().call(tokens, memory, state)
-
     if keras.backend.backend() == "jax":
         pytest.skip("JAX traces the body of a loop once, so calls cannot be counted")
-    generate(Counting(), None, ops.convert_to_tensor([1, 2]), max_length=50)
-    assert len(calls) == 3
+    speller = CountingSpeller()
+    generate(speller, None, ops.convert_to_tensor([1, 2]), max_length=50)
+    assert speller.calls == 3
 
 
 class Fixed(keras.layers.Layer):
@@ -172,24 +176,18 @@ def test_a_cold_temperature_is_greedy(model, context):
 
 
 def test_new_sentences_of_a_known_length_are_not_compiled_again():
-    traces = []
-
-    class Counting(Speller):
-        def call(self, tokens, memory, state):
-            traces.append(1)
-            return super().call(tokens, memory, state)
-
     if keras.backend.backend() == "torch":
         pytest.skip("PyTorch runs eagerly: there is no program to compile again")
-    generator = Generator(FirstId(), Counting(), max_length=6)
+    speller = CountingSpeller()
+    generator = Generator(FirstId(), speller, max_length=6)
     generator.run([[0, 1], [2, 1]])
-    before = len(traces)
+    before = speller.calls
     assert before > 0
     assert generator.run([[1, 5], [3, 5]]).tokens.tolist() == [
         [6, 5, 3, 0, 0, 0],
         [3, 0, 0, 0, 0, 0],
     ]
-    assert len(traces) == before
+    assert speller.calls == before
 
 
 class FirstId(keras.layers.Layer):

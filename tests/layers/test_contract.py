@@ -43,6 +43,10 @@ def test_padding_changes_nothing(case):
     contract.check_padding_changes_nothing(case)
 
 
+def test_implicit_masks_change_nothing(case):
+    contract.check_implicit_masks_change_nothing(case)
+
+
 def test_a_query_with_nothing_to_look_at_gets_weights_zero(case):
     contract.check_nothing_to_look_at(case)
 

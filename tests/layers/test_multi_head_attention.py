@@ -56,18 +56,6 @@ def test_the_output_is_the_same_whether_or_not_weights_are_returned():
     np.testing.assert_array_equal(as_numpy(without), with_weights)
 
 
-def test_implicit_masks_are_not_consulted():
-    layer = MultiHeadAttention(H, DEPTH)
-    embed = keras.layers.Embedding(7, K, mask_zero=True)
-    ids = np.array([[1, 2, 3, 0, 0], [1, 2, 3, 4, 5]])
-    keys = embed(ids)
-    query, _ = inputs()
-    expected, _ = call(layer, query, as_numpy(keys), None)
-    np.testing.assert_allclose(as_numpy(layer(query, keys)), expected, atol=1e-6)
-    masked, _ = call(layer, query, as_numpy(keys), ids != 0)
-    assert abs(masked - expected).max() > 1e-3
-
-
 def test_a_mask_for_each_query_is_heeded():
     layer = MultiHeadAttention(H, DEPTH)
     query, keys = inputs()
