@@ -1,7 +1,45 @@
 """Trunk 2: thin Keras layers over `ops`. Attention is returned, never stashed."""
 
+from keras_attention.layers import scores
 from keras_attention.layers.additive_attention import AdditiveAttention
+from keras_attention.layers.attention_rnn import AttendThenRecur, AttentionRNN, RecurThenAttend
+from keras_attention.layers.attention_with_a_past import (
+    CoverageAttention,
+    LocationAwareAttention,
+    NeuralCoverageAttention,
+    RecurrentLocationAttention,
+)
+from keras_attention.layers.context_sensitive_memory import ContextSensitiveMemory
 from keras_attention.layers.cross_attention import CrossAttention
+from keras_attention.layers.dense_multi_head_attention import DenseMultiHeadAttention
+from keras_attention.layers.hard_attention import HardAttention
+from keras_attention.layers.hopfield import Hopfield
+from keras_attention.layers.local_attention import (
+    MonotonicLocalAttention,
+    PredictiveLocalAttention,
+)
+from keras_attention.layers.luong_attention import LuongAttention
 from keras_attention.layers.multi_head_attention import MultiHeadAttention
+from keras_attention.layers.pooling import Pooling
 
-__all__ = ["AdditiveAttention", "CrossAttention", "MultiHeadAttention"]
+__all__ = [
+    "AdditiveAttention",
+    "AttendThenRecur",
+    "AttentionRNN",
+    "ContextSensitiveMemory",
+    "CoverageAttention",
+    "CrossAttention",
+    "DenseMultiHeadAttention",
+    "HardAttention",
+    "Hopfield",
+    "LocationAwareAttention",
+    "LuongAttention",
+    "MonotonicLocalAttention",
+    "MultiHeadAttention",
+    "NeuralCoverageAttention",
+    "Pooling",
+    "PredictiveLocalAttention",
+    "RecurThenAttend",
+    "RecurrentLocationAttention",
+    "scores",
+]

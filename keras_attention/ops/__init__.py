@@ -3,16 +3,59 @@
 Attention is one idea with small variations: *score → mask → normalise → read*.
 """
 
-from keras_attention.ops.lookup import Lookup, lookup
+from keras_attention.ops.ctc import ctc_alignment, ctc_loss
+from keras_attention.ops.hard import (
+    entropy,
+    hard_lookup,
+    log_probability,
+    marginal_log_likelihood,
+    reinforce,
+)
+from keras_attention.ops.local import gaussian, local_lookup, predicted_centres, window
+from keras_attention.ops.lookup import Lookup, lookup, retrieve
 from keras_attention.ops.masks import align_mask, masked_softmax, padding_mask
-from keras_attention.ops.scores import additive, scaled_dot
+from keras_attention.ops.past import coverage, coverage_loss, location_features, uniform_weights
+from keras_attention.ops.scores import (
+    additive,
+    concat,
+    cosine,
+    dot,
+    general,
+    location,
+    scaled_dot,
+    tanh_network,
+    two_layer,
+)
 
 __all__ = [
     "Lookup",
     "additive",
     "align_mask",
+    "concat",
+    "cosine",
+    "coverage",
+    "coverage_loss",
+    "ctc_alignment",
+    "ctc_loss",
+    "dot",
+    "entropy",
+    "gaussian",
+    "general",
+    "hard_lookup",
+    "local_lookup",
+    "location",
+    "location_features",
+    "log_probability",
     "lookup",
+    "marginal_log_likelihood",
     "masked_softmax",
     "padding_mask",
+    "predicted_centres",
+    "reinforce",
+    "retrieve",
     "scaled_dot",
+    "tanh_network",
+    "two_layer",
+    "uniform_weights",
+    "window",
 ]

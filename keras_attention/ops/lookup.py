@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from keras import ops
 
 from keras_attention.ops.masks import align_mask, masked_softmax
+from keras_attention.ops.scores import dot
 
 
 class Lookup(NamedTuple):
@@ -32,3 +33,26 @@ def lookup(scores, values, mask=None):
     """
     weights = masked_softmax(scores, None if mask is None else align_mask(mask, scores))
     return Lookup(ops.matmul(ops.cast(weights, values.dtype), values), weights, scores)
+
+
+def retrieve(query, patterns, values=None, strength=1.0, steps=1, mask=None):
+    """Retrieve stored patterns by looking them up again and again: ξ ← Xᵀ softmax(β X ξ).
+
+    The update of a modern Hopfield network, eq. 3 of Ramsauer et al. (2020): a lookup whose keys
+    are its values, and whose read is the next query.
+
+    Args:
+        query: ξ, (B, T, K), for instance patterns of which a part is missing.
+        patterns: X, (B, S, K).
+        values: what the last step reads for each pattern, (B, S, D); None: the patterns.
+        strength: β; a large one ends at single patterns, a small one at their mean.
+        steps: number of lookups, at least 1.
+        mask: booleans (B, S) or (B, T, S), True for what counts as stored; None: everything.
+
+    Returns:
+        A `Lookup` of the last step.
+    """
+    for _ in range(steps - 1):
+        query = lookup(strength * dot(query, patterns), patterns, mask).read
+    values = patterns if values is None else values
+    return lookup(strength * dot(query, patterns), values, mask)

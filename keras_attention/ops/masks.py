@@ -6,7 +6,7 @@ weights_j = m_j exp(s_j) / Σ_i m_i exp(s_i),   and 0 where every m is False
 import keras
 from keras import ops
 
-_NOTHING = -1e9  # below any score a network makes, and finite, so that no NaN can arise
+UNREACHABLE = -1e9  # below any score a network makes, and finite, so that no NaN can arise
 
 
 def padding_mask(ids):
@@ -72,7 +72,7 @@ def masked_softmax(scores, mask=None, axis=-1):
     """
     scores = ops.cast(scores, "float32")
     if mask is not None:
-        scores = ops.where(mask, scores, _NOTHING)
+        scores = ops.where(mask, scores, UNREACHABLE)
     peak = ops.stop_gradient(ops.max(scores, axis=axis, keepdims=True))
     shares = ops.exp(scores - peak)
     if mask is not None:

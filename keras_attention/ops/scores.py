@@ -1,19 +1,118 @@
 """Scores: how alike are a query and a key? Every pair of a query and a key gets one number.
 
-additive    s(q, k) = vᵀ tanh(W q + U k)
-scaled dot  s(q, k) = q·k / √K
+dot          s(q, k) = q·k
+scaled dot   s(q, k) = q·k / √K
+cosine       s(q, k) = β q·k / (‖q‖ ‖k‖)
+general      s(q, k) = qᵀ W k
+concat       s(q, k) = vᵀ tanh(W [q; k])
+additive     s(q, k) = vᵀ tanh(W q + U k)
+two-layer    s(q, k) = w₂ᵀ tanh(W₁ [q; k] + b₁) + b₂
+location     s(q, j) = (W q)_j
+
+Concat with W = [W | U] is additive, two-layer with zero biases is concat, general with W = I is
+dot. What is multiplied or summed into a score is float32, whatever the dtype of the inputs.
 """
 
 import math
 
 from keras import ops
 
+from keras_attention.ops.masks import UNREACHABLE
+
+_SHORTEST = 1e-3  # of a vector with a direction: keeps the cosine's gradient finite at the origin
+
+
+def dot(query, keys):
+    """Score by the dot product, "dot" in eq. 8 of Luong et al. (2015).
+
+    Args:
+        query: (…, T, K), for instance (B, T, K) or (B, H, T, K).
+        keys: (…, S, K).
+
+    Returns:
+        Scores (…, T, S), float32.
+    """
+    query, keys = ops.cast(query, "float32"), ops.cast(keys, "float32")
+    return ops.matmul(query, ops.swapaxes(keys, -1, -2))
+
+
+def scaled_dot(query, keys):
+    """Score by the dot product over √K, eq. 1 of Vaswani et al. (2017).
+
+    The dot product of two vectors of K independent numbers of variance 1 has variance K; a softmax
+    over such numbers is one-hot, and its gradient vanishes.
+
+    Args:
+        query: (…, T, K).
+        keys: (…, S, K).
+
+    Returns:
+        Scores (…, T, S), float32.
+    """
+    return dot(ops.cast(query, "float32") / math.sqrt(query.shape[-1]), keys)
+
+
+def cosine(query, keys, strength=1.0):
+    """Score by the cosine of the angle, "content-base" in Graves et al. (2014), eq. 5 and 6.
+
+    A vector shorter than 0.001 counts as having that length, so that value and gradient are finite
+    at the origin, where the cosine is 0.
+
+    Args:
+        query: (…, T, K).
+        keys: (…, S, K).
+        strength: β > 0, a number or what broadcasts to the scores. Cosines lie between −1 and 1,
+            so that without strength no softmax over them is sharp.
+
+    Returns:
+        Scores (…, T, S), float32, between −β and β.
+    """
+    return strength * dot(direction(query), direction(keys))
+
+
+def direction(vectors):
+    """Divide vectors (…, K) by their length, or by 0.001 where they are shorter; float32."""
+    vectors = ops.cast(vectors, "float32")
+    squared = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
+    return vectors * ops.rsqrt(ops.maximum(squared, _SHORTEST**2))
+
+
+def general(query, keys, kernel):
+    """Score by a bilinear form, "general" in eq. 8 of Luong et al. (2015).
+
+    Args:
+        query: (B, T, Q).
+        keys: (B, S, K).
+        kernel: W, (Q, K); the widths may differ.
+
+    Returns:
+        Scores (B, T, S), float32.
+    """
+    return dot(ops.matmul(query, kernel), keys)
+
+
+def concat(query, keys, kernel, v):
+    """Score by a network over query and key side by side, "concat" in eq. 8 of Luong et al. (2015).
+
+    Some prints of the paper leave out v, without which the score would be a vector.
+
+    Args:
+        query: (B, T, Q).
+        keys: (B, S, K).
+        kernel: W, (Q + K, units).
+        v: (units,).
+
+    Returns:
+        Scores (B, T, S), float32.
+    """
+    width = query.shape[-1]
+    return additive(query, keys, kernel[:width], kernel[width:], v)
+
 
 def additive(query, keys, query_kernel, key_kernel, v):
     """Score by a network with one hidden layer, eq. in appendix A.1.2 of Bahdanau et al. (2015).
 
-    The paper writes s_{i−1} for the query, h_j for a key, W_a, U_a and v_a for the weights. The
-    hidden layer is summed in float32, whatever the dtype of the inputs.
+    The paper writes s_{i−1} for the query, h_j for a key, W_a, U_a and v_a for the weights.
 
     Args:
         query: (B, T, Q).
@@ -25,24 +124,60 @@ def additive(query, keys, query_kernel, key_kernel, v):
     Returns:
         Scores (B, T, S), float32.
     """
-    projected_query = ops.expand_dims(ops.matmul(query, query_kernel), 2)
-    projected_keys = ops.expand_dims(ops.matmul(keys, key_kernel), 1)
-    hidden = ops.tanh(ops.cast(projected_query + projected_keys, "float32"))
-    return ops.sum(hidden * ops.cast(v, "float32"), axis=-1)
+    return tanh_network(ops.matmul(query, query_kernel), ops.matmul(keys, key_kernel), v)
 
 
-def scaled_dot(query, keys):
-    """Score by the dot product over √K, eq. 1 of Vaswani et al. (2017).
+def two_layer(query, keys, kernel, bias, v, output_bias):
+    """Score by the two-layer network of the lecture notes, which has biases.
 
-    Computed in float32, whatever the dtype of the inputs.
+    The notes write s(t−1) for the query, h(t′) for a key, W_1, b_1, W_2 and b_2 for the weights.
+    The output bias moves all scores of a query alike, so no weight depends on it.
 
     Args:
-        query: (…, T, K), for instance (B, H, T, K).
-        keys: (…, S, K).
+        query: (B, T, Q).
+        keys: (B, S, K).
+        kernel: W₁, (Q + K, units).
+        bias: b₁, (units,).
+        v: w₂, (units,).
+        output_bias: b₂, ().
 
     Returns:
-        Scores (…, T, S), float32.
+        Scores (B, T, S), float32.
     """
-    query = ops.cast(query, "float32") / math.sqrt(query.shape[-1])
-    keys = ops.cast(keys, "float32")
-    return ops.matmul(query, ops.swapaxes(keys, -1, -2))
+    width = query.shape[-1]
+    projected_query = ops.matmul(query, kernel[:width]) + bias
+    scores = tanh_network(projected_query, ops.matmul(keys, kernel[width:]), v)
+    return scores + ops.cast(output_bias, "float32")
+
+
+def tanh_network(projected_query, projected_keys, v):
+    """Sum the two halves of a hidden layer for every pair, and read it out: vᵀ tanh(a_t + b_j).
+
+    Args:
+        projected_query: (B, T, units).
+        projected_keys: (B, S, units).
+        v: (units,).
+
+    Returns:
+        Scores (B, T, S), float32.
+    """
+    projected_query = ops.expand_dims(ops.cast(projected_query, "float32"), 2)
+    projected_keys = ops.expand_dims(ops.cast(projected_keys, "float32"), 1)
+    return ops.sum(ops.tanh(projected_query + projected_keys) * ops.cast(v, "float32"), axis=-1)
+
+
+def location(query, kernel, length):
+    """Score positions by the query alone, "location" in eq. 8 of Luong et al. (2015).
+
+    Args:
+        query: (B, T, Q).
+        kernel: W, (Q, S_max), a column for each position of the longest memory.
+        length: S. Positions from S_max on are never looked at.
+
+    Returns:
+        Scores (B, T, S), float32.
+    """
+    scores = ops.cast(ops.matmul(query, kernel), "float32")
+    positions, longest = ops.arange(length), kernel.shape[-1]
+    known = ops.take(scores, ops.minimum(positions, longest - 1), axis=-1)
+    return ops.where(positions < longest, known, UNREACHABLE)

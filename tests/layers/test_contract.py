@@ -1,17 +1,118 @@
+from functools import partial
+
+import keras
 import pytest
+from keras.layers import GRUCell, LSTMCell
 
-from keras_attention.layers import AdditiveAttention, CrossAttention, MultiHeadAttention
+from keras_attention import layers
+from keras_attention.layers import scores
 from tests import contract
-from tests.contract import B, LayerCase, Q, S, T
+from tests.contract import B, K, LayerCase, Q, S, T
 
-QUERY = (B, T, Q)
+QUERY, ONE_QUERY = (B, T, Q), (B, Q)
+WEIGHTS, ONE_COLUMN = (B, T, S), (B, S, 1)
+
+
+@keras.saving.register_keras_serializable("tests")
+def first_numbers(query, keys):
+    """A score of one's own: the sum of the first number of query and key."""
+    return query[:, :, :1] + keras.ops.swapaxes(keys[:, :, :1], 1, 2)
+
+
+def memory(score, **kwargs):
+    return layers.ContextSensitiveMemory(score, **kwargs)
+
+
+def decoder(cell, attention, **kwargs):
+    """The loop around a cell with an attention; all of one precision."""
+    policy = {"dtype": kwargs["dtype"]} if "dtype" in kwargs else {}
+    return layers.AttentionRNN(cell(attention=attention(**policy), **policy), **policy)
+
+
+def attend_then_recur(attention, **kwargs):
+    return layers.AttendThenRecur(LSTMCell(13, **kwargs), attention, **kwargs)
+
+
+def recur_then_attend(attention, **kwargs):
+    return layers.RecurThenAttend(GRUCell(13, **kwargs), attention, **kwargs)
+
+
+def luong(**kwargs):
+    return layers.LuongAttention(memory("general", **kwargs), 13, **kwargs)
+
+
+# Scores that compare vectors of one width are given a projection to it.
 CASES = [
-    LayerCase("additive", lambda **k: AdditiveAttention(13, **k), QUERY, (B, T, S)),
-    LayerCase("additive_single", lambda **k: AdditiveAttention(13, **k), (B, Q), (B, S, 1), 1),
-    LayerCase("multi_head", lambda **k: MultiHeadAttention(2, 13, **k), QUERY, (B, 2, T, S)),
+    *(
+        LayerCase(f"memory_{name}", partial(memory, name, key_dim=13), QUERY, WEIGHTS)
+        for name in scores.SCORES
+        if name != "location"  # for which the keys, and so their projection, count for nothing
+    ),
+    LayerCase("memory_location", partial(memory, "location"), QUERY, WEIGHTS),
+    LayerCase("memory_function", partial(memory, first_numbers), QUERY, WEIGHTS),
+    LayerCase("memory_general", partial(memory, "general"), QUERY, WEIGHTS),
+    LayerCase(
+        "memory_projected",
+        partial(memory, "dot", temperature=2.0, key_dim=13, value_dim=17),
+        QUERY,
+        WEIGHTS,
+    ),
+    LayerCase("memory_single", partial(memory, "concat"), ONE_QUERY, ONE_COLUMN, 1),
+    LayerCase("additive", partial(layers.AdditiveAttention, 13), QUERY, WEIGHTS),
+    LayerCase("additive_single", partial(layers.AdditiveAttention, 13), ONE_QUERY, ONE_COLUMN, 1),
+    LayerCase("hopfield", partial(layers.Hopfield, 0.5, 2), (B, T, K), WEIGHTS),
+    LayerCase("local_m", partial(layers.MonotonicLocalAttention, 1, "general"), QUERY, WEIGHTS),
+    LayerCase(
+        "local_p",
+        partial(layers.PredictiveLocalAttention, 3, "general"),
+        QUERY,
+        WEIGHTS,
+        sums_to_one=False,
+    ),
+    LayerCase(
+        "local_p_scores",
+        partial(layers.PredictiveLocalAttention, 3, "additive", favour="scores"),
+        QUERY,
+        WEIGHTS,
+    ),
+    LayerCase(
+        "hard",
+        partial(layers.HardAttention, "general", straight_through=True, seed=3),
+        QUERY,
+        WEIGHTS,
+        continuous=False,
+    ),
+    LayerCase("luong", luong, QUERY, WEIGHTS),
+    *(
+        LayerCase(f"pooling_{mode}", partial(layers.Pooling, mode), QUERY, WEIGHTS)
+        for mode in ("last", "max", "mean")
+    ),
+    LayerCase("coverage", partial(layers.CoverageAttention, 13), QUERY, WEIGHTS),
+    LayerCase("neural_coverage", partial(layers.NeuralCoverageAttention, 13, 3), QUERY, WEIGHTS),
+    LayerCase("location_aware", partial(layers.LocationAwareAttention, 13, 3, 3), QUERY, WEIGHTS),
+    LayerCase(
+        "recurrent_location", partial(layers.RecurrentLocationAttention, 13, 3, 3), QUERY, WEIGHTS
+    ),
+    LayerCase(
+        "attend_then_recur",
+        partial(decoder, attend_then_recur, partial(memory, "two_layer")),
+        QUERY,
+        WEIGHTS,
+    ),
+    LayerCase(
+        "attend_then_recur_with_a_past",
+        partial(decoder, attend_then_recur, partial(layers.LocationAwareAttention, 13, 3, 3)),
+        QUERY,
+        WEIGHTS,
+    ),
+    LayerCase("recur_then_attend", partial(decoder, recur_then_attend, luong), QUERY, WEIGHTS),
+    LayerCase("multi_head", partial(layers.MultiHeadAttention, 2, 13), QUERY, (B, 2, T, S)),
+    LayerCase(
+        "dense_multi_head", partial(layers.DenseMultiHeadAttention, 2, 26), QUERY, (B, 2, T, S)
+    ),
     LayerCase(
         "cross_multi_head",
-        lambda **k: CrossAttention(MultiHeadAttention(2, 13, **k), **k),
+        lambda **k: layers.CrossAttention(layers.MultiHeadAttention(2, 13, **k), **k),
         QUERY,
         (B, 2, T, S),
     ),
@@ -20,6 +121,7 @@ CASES = [
 
 @pytest.fixture(params=CASES, ids=str)
 def case(request):
+    keras.utils.set_random_seed(5)
     return request.param
 
 
@@ -61,7 +163,15 @@ def test_one_compiled_fit_step_with_an_empty_row(case):
 
 
 def test_every_public_layer_has_a_case():
-    from keras_attention import layers
+    made = set()
 
-    names = {type(case.make()).__name__ for case in CASES}
-    assert names == set(layers.__all__)
+    def visit(layer):
+        made.add(type(layer).__name__)
+        for part in layer._flatten_layers(include_self=False):
+            made.add(type(part).__name__)
+
+    for case in CASES:
+        visit(case.make())
+    public = {name for name in layers.__all__ if isinstance(getattr(layers, name), type)}
+    assert public <= made
+    assert {score.__name__ for score in scores.SCORES.values()} <= made

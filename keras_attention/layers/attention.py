@@ -1,0 +1,160 @@
+"""What the attention layers share: score → mask → normalise → read, in steps a decoder can take.
+
+A memory is prepared once and looked into as often as there are queries; what a look leaves behind
+for the next one, where an attention has a past, is carried from look to look.
+"""
+
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from keras_attention.layers.scores import make_score
+from keras_attention.ops import align_mask, lookup
+
+
+class Memory(NamedTuple):
+    """What is attended to: `keys` as the score has projected them, `values`, `mask` or None."""
+
+    keys: Any
+    values: Any
+    mask: Any
+
+
+class Attention(keras.layers.Layer):
+    """The one call of all attention layers; a subclass says how it looks.
+
+    Call arguments:
+        query: (B, T, Q), or (B, Q) for a single query.
+        keys: (B, S, K).
+        values: (B, S, D). Defaults to the keys.
+        attention_mask: booleans (B, S) or (B, T, S), True where a query may look. Padding is seen
+            unless it is masked here; implicit Keras masks are not consulted. The argument is not
+            called `mask`, since Keras takes that one for the mask of the first argument, the
+            query. Where a query has nothing to look at, weights and read are 0.
+        return_attention_scores: whether to return `(read, weights)`; the argument keeps Keras'
+            name, what comes is after the softmax.
+
+    Returns:
+        The read (B, T, D), or (B, D) for a single query; and on request the weights (B, T, S),
+        float32. Those of a single query are (B, S, 1): as in the lecture, they sum to 1 along
+        axis 1.
+
+    Raises:
+        ValueError: a shape or the mask is not as above.
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def build(self, query_shape, keys_shape, values_shape=None):
+        values_shape = values_shape or keys_shape
+        if len(query_shape) not in (2, 3) or len(keys_shape) != 3 or len(values_shape) != 3:
+            raise ValueError(
+                "query must have shape (B, T, Q) or (B, Q), keys (B, S, K) and values (B, S, D), "
+                f"got {tuple(query_shape)}, {tuple(keys_shape)} and {tuple(values_shape)}"
+            )
+        if None not in (keys_shape[1], values_shape[1]) and keys_shape[1] != values_shape[1]:
+            raise ValueError(
+                "every key needs a value: keys (B, S, K) and values (B, S, D) must have the same "
+                f"length, got {tuple(keys_shape)} and {tuple(values_shape)}"
+            )
+        if len(query_shape) == 2:
+            query_shape = (query_shape[0], 1, query_shape[1])
+        self.build_parts(query_shape, keys_shape, values_shape)
+
+    def build_parts(self, query_shape, keys_shape, values_shape):
+        """Make the weights, for shapes (B, T, Q), (B, S, K) and (B, S, D)."""
+
+    def read_width(self, query_shape, values_shape):
+        """Return the width D of what is read, for shapes (B, T, Q) and (B, S, D)."""
+        del query_shape
+        return values_shape[-1]
+
+    def remember(self, keys, values=None, attention_mask=None):
+        """Prepare a memory: what depends on it alone is computed here, once."""
+        return Memory(keys, keys if values is None else values, attention_mask)
+
+    def initial_past(self, mask):
+        """Return what the first look is given, for a mask (B, S): a list of tensors, batch first.
+
+        Attention without a past has none: an empty list.
+        """
+        del mask
+        return []
+
+    def look(self, query, memory, past, training=None):
+        """Look with queries (B, T, Q): return read (B, T, D), weights (B, T, S) and the past."""
+        raise NotImplementedError
+
+    def call(
+        self,
+        query,
+        keys,
+        values=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+    ):
+        single = len(query.shape) == 2
+        query = ops.expand_dims(query, 1) if single else query
+        memory = self.remember(keys, values, attention_mask)
+        past = self.initial_past(memory.mask)
+        read, weights, _ = self.look(query, memory, past, training=training)
+        if single:
+            read, weights = read[:, 0], ops.swapaxes(weights, 1, 2)
+        return (read, weights) if return_attention_scores else read
+
+
+class ScoredAttention(Attention):
+    """Soft attention with a score of the menu; `look` is the package's lookup.
+
+    Args:
+        score: name of a score (`keras_attention.layers.scores.SCORES`), a layer of that module, or
+            a function `(query (B, T, Q), keys (B, S, K)) → scores (B, T, S)`.
+        **kwargs: as for every Keras layer.
+    """
+
+    def __init__(self, score="scaled_dot", **kwargs):
+        super().__init__(**kwargs)
+        self.score = make_score(score, dtype=self.dtype_policy)
+
+    def build_parts(self, query_shape, keys_shape, values_shape):
+        if not self.score.built:  # a score that was used before comes built
+            self.score.build(query_shape, keys_shape)
+
+    def remember(self, keys, values=None, attention_mask=None):
+        values = keys if values is None else values
+        return Memory(self.score.project(keys), values, attention_mask)
+
+    def look(self, query, memory, past, training=None):
+        scores = self.score.compare(query, memory.keys)
+        read, weights, _ = lookup(scores, memory.values, memory.mask)
+        return read, weights, past
+
+    def get_config(self):
+        score = keras.saving.serialize_keras_object(self.score)
+        return {**super().get_config(), "score": score}
+
+    @classmethod
+    def from_config(cls, config):
+        if isinstance(config.get("score"), dict):
+            config = {**config, "score": keras.saving.deserialize_keras_object(config["score"])}
+        return cls(**config)
+
+
+def full_mask(keys, attention_mask):
+    """Return a mask (B, S), all True where none is given.
+
+    Raises:
+        ValueError: the mask is none that is the same for every query.
+    """
+    if attention_mask is None:
+        return ops.ones(ops.shape(keys)[:2], dtype="bool")
+    if len(attention_mask.shape) != 2:
+        raise ValueError(
+            "an attention with a past, a window or a summary takes one mask for all queries, "
+            f"(B, S), got {tuple(attention_mask.shape)}"
+        )
+    return align_mask(attention_mask, keys[..., 0][:, None])[:, 0]

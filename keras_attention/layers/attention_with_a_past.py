@@ -1,0 +1,310 @@
+"""Attention with a past: where to look depends on where one has looked.
+
+s_tj = vᵀ tanh(W q_t + U k_j + f(past)_j + b),   α_t = softmax_j(s_t),   past ← g(past, α_t, …)
+"""
+
+import keras
+from keras import layers, ops
+
+from keras_attention.layers import loop
+from keras_attention.layers.attention import Attention, Memory, full_mask
+from keras_attention.ops import location_features, masked_softmax, tanh_network, uniform_weights
+
+
+class AttentionWithAPast(Attention):
+    """Additive attention that adds what it recalls of the past; a subclass says what that is.
+
+    Args:
+        units: width of the hidden layer.
+        **kwargs: as for every Keras layer.
+    """
+
+    def __init__(self, units, **kwargs):
+        super().__init__(**kwargs)
+        if units < 1:
+            raise ValueError(f"units must be a positive integer, got {units}")
+        self.units = units
+
+    def build_parts(self, query_shape, keys_shape, values_shape):
+        self.query_kernel = self._kernel("query_kernel", (query_shape[-1], self.units))
+        self.key_kernel = self._kernel("key_kernel", (keys_shape[-1], self.units))
+        self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
+        self.v = self._kernel("v", (self.units,))
+        self.build_past(query_shape, values_shape)
+
+    def _kernel(self, name, shape):
+        return self.add_weight(shape=shape, initializer="glorot_uniform", name=name)
+
+    def build_past(self, query_shape, values_shape):
+        """Make the weights that read and write the past."""
+        raise NotImplementedError
+
+    def recall(self, past, mask):
+        """Return f(past), (B, S, units) or (B, 1, units), and the past."""
+        raise NotImplementedError
+
+    def record(self, past, weights, query, memory):
+        """Return the past after a look with a query (B, Q) that gave weights (B, S)."""
+        raise NotImplementedError
+
+    def remember(self, keys, values=None, attention_mask=None):
+        values = keys if values is None else values
+        projected = ops.matmul(keys, self.key_kernel) + self.bias
+        return Memory(projected, values, full_mask(keys, attention_mask))
+
+    def look(self, query, memory, past, training=None):
+        def look_once(query, past):
+            recalled, past = self.recall(past, memory.mask)
+            projected = ops.matmul(query, self.query_kernel)[:, None]
+            known = ops.cast(memory.keys, "float32") + ops.cast(recalled, "float32")
+            scores = tanh_network(projected, known, self.v)[:, 0]
+            weights = masked_softmax(scores, memory.mask)
+            read = ops.matmul(ops.cast(weights, memory.values.dtype)[:, None], memory.values)
+            return (read[:, 0], weights), self.record(past, weights, query, memory)
+
+        if query.shape[1] == 1:  # a step of a decoder, which has a loop of its own
+            (read, weights), past = look_once(query[:, 0], past)
+            return read[:, None], weights[:, None], past
+        (read, weights), past = loop.run(loop.Cell(look_once, past), query)
+        return read, weights, past
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units}
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class CoverageAttention(AttentionWithAPast):
+    """Additive attention that knows how much of each position it has read: f = w_c Σ_{t′<t} α_t′.
+
+    Eq. 10 and 11 of See, Liu, Manning (2017). Our names / theirs: query / s_t, keys / h_i,
+    `query_kernel` / W_s, `key_kernel` / W_h, `coverage_kernel` / w_c, `bias` / b_attn. The price of
+    reading twice, eq. 12, is `keras_attention.ops.coverage_loss` of the weights.
+
+    Args:
+        units: width of the hidden layer.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        query: (B, T, Q), or (B, Q) for a single query; query t knows the weights before t.
+        keys: (B, S, K).
+        values: (B, S, D). Defaults to the keys.
+        attention_mask: booleans (B, S), True where a query may look.
+        return_attention_scores: whether to return `(read, weights)`.
+
+    Returns:
+        The read (B, T, D), and on request the weights (B, T, S), float32.
+
+    Raises:
+        ValueError: `units` is not positive, or a shape or the mask is not as above.
+
+    References:
+        See, Liu, Manning (2017), Get to the point, arXiv:1704.04368.
+    """
+
+    def build_past(self, query_shape, values_shape):
+        self.coverage_kernel = self._kernel("coverage_kernel", (1, self.units))
+
+    def initial_past(self, mask):
+        """Return the coverage before the first look, (B, S): 0."""
+        return [ops.zeros_like(mask, dtype="float32")]
+
+    def recall(self, past, mask):
+        (coverage,) = past
+        return coverage[..., None] * ops.cast(self.coverage_kernel, "float32"), past
+
+    def record(self, past, weights, query, memory):
+        return [past[0] + weights]
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class NeuralCoverageAttention(AttentionWithAPast):
+    """Additive attention with an RNN at each position, which remembers its alignments.
+
+    C_tj = GRU(C_{t−1,j}, [α_tj; v_j; q_t]),   f = V C_{t−1}: the neural coverage of Tu et al.
+    (2016), section 3.2.2, and the lecture notes' "explicitly remember past alignments with an RNN".
+    Our names / theirs: query / t_{i−1}, values / h_j, `coverage_kernel` / V_a.
+
+    Args:
+        units: width of the hidden layer.
+        coverage_units: width of the RNN at each position.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        query: (B, T, Q), or (B, Q) for a single query; query t knows the weights before t.
+        keys: (B, S, K).
+        values: (B, S, D). Defaults to the keys.
+        attention_mask: booleans (B, S), True where a query may look.
+        return_attention_scores: whether to return `(read, weights)`.
+
+    Returns:
+        The read (B, T, D), and on request the weights (B, T, S), float32.
+
+    Raises:
+        ValueError: a number is not positive, or a shape or the mask is not as above.
+
+    References:
+        Tu, Lu, Liu, Liu, Li (2016), Modeling coverage for neural machine translation,
+        arXiv:1601.04811.
+    """
+
+    def __init__(self, units, coverage_units=8, **kwargs):
+        super().__init__(units, **kwargs)
+        if coverage_units < 1:
+            raise ValueError(f"coverage_units must be a positive integer, got {coverage_units}")
+        self.coverage_units = coverage_units
+        self.cell = layers.GRUCell(coverage_units, dtype=self.dtype_policy, name="coverage")
+
+    def build_past(self, query_shape, values_shape):
+        self.coverage_kernel = self._kernel("coverage_kernel", (self.coverage_units, self.units))
+        self.cell.build((None, 1 + values_shape[-1] + query_shape[-1]))
+
+    def initial_past(self, mask):
+        """Return the coverage before the first look, (B, S, coverage_units): 0."""
+        zeros = ops.zeros_like(mask, dtype=self.compute_dtype)
+        return [ops.repeat(zeros[..., None], self.coverage_units, axis=-1)]
+
+    def recall(self, past, mask):
+        return ops.matmul(past[0], self.coverage_kernel), past
+
+    def record(self, past, weights, query, memory):
+        batch, length, width = ops.shape(memory.values)
+        seen = ops.cast(weights, memory.values.dtype)[..., None]
+        query = ops.broadcast_to(query[:, None], (batch, length, query.shape[-1]))
+        inputs = ops.concatenate([seen, memory.values, query], axis=-1)
+        inputs = ops.reshape(inputs, (batch * length, 1 + width + query.shape[-1]))
+        state = ops.reshape(past[0], (batch * length, self.coverage_units))
+        state, _ = self.cell(inputs, [state])
+        return [ops.reshape(state, (batch, length, self.coverage_units))]
+
+    def get_config(self):
+        return {**super().get_config(), "coverage_units": self.coverage_units}
+
+
+class _ConvolvingAttention(AttentionWithAPast):
+    """Attention that convolves the weights of the look before."""
+
+    def __init__(self, units, channels, taps, **kwargs):
+        super().__init__(units, **kwargs)
+        if channels < 1 or taps < 1 or taps % 2 == 0:
+            raise ValueError(
+                f"channels and taps must be positive and taps odd, got {channels} and {taps}"
+            )
+        self.channels, self.taps = channels, taps
+
+    def build_past(self, query_shape, values_shape):
+        self.filters = self._kernel("filters", (self.taps, 1, self.channels))
+
+    def features(self, weights, mask):
+        filters = ops.cast(self.filters, "float32")
+        return location_features(weights, filters, mask)
+
+    def get_config(self):
+        return {**super().get_config(), "channels": self.channels, "taps": self.taps}
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class LocationAwareAttention(_ConvolvingAttention):
+    """Additive attention that also sees where it looked last: content and location in one score.
+
+    f = V (F ∗ α_{t−1}): the hybrid of Chorowski et al. (2015), eq. 8 and 9. Our names / theirs:
+    query / s_{i−1}, keys / h_j, `query_kernel` / W, `key_kernel` / V, `filters` / F,
+    `location_kernel` / U, `bias` / b, `v` / w. Before the first look the weights are taken to be
+    uniform. It tells apart what is equal in content and different in place.
+
+    Args:
+        units: width of the hidden layer.
+        channels: number of filters.
+        taps: width of a filter, odd.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        query: (B, T, Q), or (B, Q) for a single query; query t knows the weights of t − 1.
+        keys: (B, S, K).
+        values: (B, S, D). Defaults to the keys.
+        attention_mask: booleans (B, S), True where a query may look.
+        return_attention_scores: whether to return `(read, weights)`.
+
+    Returns:
+        The read (B, T, D), and on request the weights (B, T, S), float32.
+
+    Raises:
+        ValueError: a number is not positive, `taps` is even, or a shape or the mask is not as
+            above.
+
+    References:
+        Chorowski, Bahdanau, Serdyuk, Cho, Bengio (2015), Attention-based models for speech
+        recognition, arXiv:1506.07503.
+    """
+
+    def __init__(self, units, channels=8, taps=7, **kwargs):
+        super().__init__(units, channels, taps, **kwargs)
+
+    def build_past(self, query_shape, values_shape):
+        super().build_past(query_shape, values_shape)
+        self.location_kernel = self._kernel("location_kernel", (self.channels, self.units))
+
+    def initial_past(self, mask):
+        """Return the weights before the first look, (B, S): uniform."""
+        return [uniform_weights(mask)]
+
+    def recall(self, past, mask):
+        kernel = ops.cast(self.location_kernel, "float32")
+        return ops.matmul(self.features(past[0], mask), kernel), past
+
+    def record(self, past, weights, query, memory):
+        return [weights]
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class RecurrentLocationAttention(_ConvolvingAttention):
+    """Additive attention with one LSTM that follows the alignment as a whole.
+
+    (r, c) ← LSTM(max_j relu(F ∗ α_{t−1})_j, (r, c)),   f = r at every position: `AttLocRec` of
+    ESPnet, whose convolution also sees padding; here padding changes nothing.
+
+    Args:
+        units: width of the hidden layer and of the LSTM.
+        channels: number of filters.
+        taps: width of a filter, odd.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        query: (B, T, Q), or (B, Q) for a single query; query t knows the weights before t.
+        keys: (B, S, K).
+        values: (B, S, D). Defaults to the keys.
+        attention_mask: booleans (B, S), True where a query may look.
+        return_attention_scores: whether to return `(read, weights)`.
+
+    Returns:
+        The read (B, T, D), and on request the weights (B, T, S), float32.
+
+    Raises:
+        ValueError: a number is not positive, `taps` is even, or a shape or the mask is not as
+            above.
+
+    References:
+        github.com/espnet/espnet, espnet/nets/pytorch_backend/rnn/attentions.py, `AttLocRec`.
+    """
+
+    def __init__(self, units, channels=8, taps=7, **kwargs):
+        super().__init__(units, channels, taps, **kwargs)
+        self.cell = layers.LSTMCell(units, dtype=self.dtype_policy, name="alignment")
+
+    def build_past(self, query_shape, values_shape):
+        super().build_past(query_shape, values_shape)
+        self.cell.build((None, self.channels))
+
+    def initial_past(self, mask):
+        """Return uniform weights (B, S), and the states of the LSTM, 2 × (B, units): 0."""
+        zeros = ops.zeros_like(mask[:, :1], dtype=self.compute_dtype)
+        state = ops.repeat(zeros, self.units, axis=-1)
+        return [uniform_weights(mask), state, state]
+
+    def recall(self, past, mask):
+        weights, *states = past
+        features = ops.max(ops.relu(self.features(weights, mask)), axis=1)
+        output, states = self.cell(ops.cast(features, self.compute_dtype), states)
+        return output[:, None], [weights, *states]
+
+    def record(self, past, weights, query, memory):
+        return [weights, *past[1:]]

@@ -1,0 +1,97 @@
+"""Hard attention: look at one position at a time.
+
+training  z ~ Cat(α), read = values_z;   inference  z = argmax α
+"""
+
+import keras
+from keras import ops
+
+from keras_attention.layers.attention import ScoredAttention
+from keras_attention.ops import align_mask, hard_lookup, masked_softmax
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class HardAttention(ScoredAttention):
+    """Let each query read exactly one value: drawn in training, the likeliest one afterwards.
+
+    Section 4.1 of Xu et al. (2015). The choice has no gradient, so that the score learns only with
+    help: `straight_through=True` passes the gradients of soft attention and works in any model;
+    else ask for the distribution (`return_distribution=True`), and train with REINFORCE
+    (`keras_attention.ops.reinforce`, or the model `keras_attention.training.Reinforced`) or, where
+    every position can be tried, with the exact marginal (`ops.marginal_log_likelihood`).
+
+    Args:
+        score: as for every attention layer of the package.
+        straight_through: whether gradients flow as if the read had been soft.
+        seed: of the draws.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        query: (B, T, Q), or (B, Q) for a single query.
+        keys: (B, S, K).
+        values: (B, S, D). Defaults to the keys.
+        attention_mask: booleans (B, S) or (B, T, S), True where a query may look.
+        return_attention_scores: whether to return `(read, weights)`; the weights are one-hot.
+        return_distribution: whether to return `(read, weights, distribution)`, the last being the
+            softmax (B, T, S) that the position is drawn from. Not for a single query.
+        training: whether to draw.
+
+    Returns:
+        The read (B, T, D), and on request the weights and the distribution, float32.
+
+    Raises:
+        ValueError: there is no such score, or a shape or the mask is not as above.
+
+    Example:
+    >>> import numpy as np
+    >>> keys, values = np.eye(3)[None], np.array([[[1.0], [10.0], [100.0]]])
+    >>> query = np.array([[[0.1, 0.3, 0.2]]])
+    >>> float(HardAttention(score="dot")(query, keys, values)[0, 0, 0])
+    10.0
+
+    References:
+        Xu et al. (2015), Show, attend and tell, arXiv:1502.03044; Bengio, Léonard, Courville
+        (2013), arXiv:1308.3432.
+    """
+
+    def __init__(self, score="scaled_dot", straight_through=False, seed=None, **kwargs):
+        super().__init__(score, **kwargs)
+        self.straight_through, self.seed = straight_through, seed
+        self.generator = keras.random.SeedGenerator(seed)
+
+    def look(self, query, memory, past, training=None):
+        read, weights, _ = self._find(query, memory, training)
+        return read, weights, past
+
+    def _find(self, query, memory, training):
+        scores = self.score.compare(query, memory.keys)
+        noise = None
+        if training:
+            noise = keras.random.uniform(ops.shape(scores), seed=self.generator)
+        return hard_lookup(scores, memory.values, memory.mask, noise, self.straight_through)
+
+    def call(
+        self,
+        query,
+        keys,
+        values=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        return_distribution=False,
+        training=None,
+    ):
+        if not return_distribution:
+            return super().call(
+                query, keys, values, attention_mask, return_attention_scores, training
+            )
+        memory = self.remember(keys, values, attention_mask)
+        read, weights, scores = self._find(query, memory, training)
+        mask = None if attention_mask is None else align_mask(attention_mask, scores)
+        return read, weights, masked_softmax(scores, mask)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "straight_through": self.straight_through,
+            "seed": self.seed,
+        }

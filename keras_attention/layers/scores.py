@@ -1,0 +1,305 @@
+"""The score menu: a small layer for each way to compare a query with a key.
+
+Every attention layer of the package takes one of them as `score`: by name, as a layer, or as any
+function `(query (B, T, Q), keys (B, S, K)) → scores (B, T, S)`.
+"""
+
+import math
+
+import keras
+from keras import ops
+
+from keras_attention.ops import scores
+
+
+class Score(keras.layers.Layer):
+    """What the scores of the menu share: they compare in two movements.
+
+    `project` computes what depends on the keys alone, once for a whole memory; `compare` then
+    scores queries against it, as often as a decoder asks. Called as a layer, a score does both.
+
+    Args:
+        units: width of the hidden layer, where a score has one; None: as wide as the query.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        query: (B, T, Q).
+        keys: (B, S, K).
+
+    Returns:
+        Scores (B, T, S), float32.
+
+    Raises:
+        ValueError: the widths of query and keys must be equal for this score, and are not; or a
+            number is not positive.
+    """
+
+    same_width = False
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def build(self, query_shape, keys_shape):
+        if self.same_width and query_shape[-1] != keys_shape[-1]:
+            raise ValueError(
+                f"the score {self.name!r} compares queries and keys of the same width, got query "
+                f"(B, T, Q) = {tuple(query_shape)} and keys (B, S, K) = {tuple(keys_shape)}; "
+                'project one of them, or choose "general"'
+            )
+
+    def project(self, keys):
+        """Compute what depends on the keys alone: (B, S, K) → (B, S, …)."""
+        return keys
+
+    def compare(self, query, projected):
+        """Score queries (B, T, Q) against projected keys: (B, T, S)."""
+        raise NotImplementedError
+
+    def call(self, query, keys):
+        return self.compare(query, self.project(keys))
+
+    def get_config(self):  # without it Keras refuses a score that was made with a dtype policy
+        return super().get_config()
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class DotScore(Score):
+    """q·k, `keras_attention.ops.dot`."""
+
+    same_width = True
+
+    def compare(self, query, projected):
+        return scores.dot(query, projected)
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class ScaledDotScore(Score):
+    """q·k / √K, `keras_attention.ops.scaled_dot`."""
+
+    same_width = True
+
+    def compare(self, query, projected):
+        return scores.scaled_dot(query, projected)
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class CosineScore(Score):
+    """β cos(q, k), `keras_attention.ops.cosine`, with a learned strength β = softplus(b) > 0.
+
+    Args:
+        strength: β before training.
+        **kwargs: as for every Keras layer.
+    """
+
+    same_width = True
+
+    def __init__(self, strength=1.0, **kwargs):
+        super().__init__(**kwargs)
+        if not strength > 0:
+            raise ValueError(f"strength must be positive, got {strength}")
+        self.strength = strength
+
+    def build(self, query_shape, keys_shape):
+        super().build(query_shape, keys_shape)
+        before = math.log(math.expm1(self.strength)) if self.strength < 30 else self.strength
+        self.raw_strength = self.add_weight(
+            shape=(), initializer=keras.initializers.Constant(before), name="raw_strength"
+        )
+
+    def project(self, keys):
+        return scores.direction(keys)
+
+    def compare(self, query, projected):
+        strength = ops.softplus(ops.cast(self.raw_strength, "float32"))
+        return strength * scores.dot(scores.direction(query), projected)
+
+    def get_config(self):
+        return {**super().get_config(), "strength": self.strength}
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class GeneralScore(Score):
+    """qᵀ W k, `keras_attention.ops.general`; the keys are projected, W kᵀ, once."""
+
+    def build(self, query_shape, keys_shape):
+        super().build(query_shape, keys_shape)
+        self.kernel = self.add_weight(
+            shape=(query_shape[-1], keys_shape[-1]), initializer="glorot_uniform", name="kernel"
+        )
+
+    def project(self, keys):
+        return ops.matmul(keys, ops.transpose(self.kernel))
+
+    def compare(self, query, projected):
+        return scores.dot(query, projected)
+
+
+class _NetworkScore(Score):
+    """A score with one hidden layer; what differs is how its weights are cut."""
+
+    def __init__(self, units=None, **kwargs):
+        super().__init__(**kwargs)
+        if units is not None and units < 1:
+            raise ValueError(f"units must be a positive integer, got {units}")
+        self.units = units
+
+    def build(self, query_shape, keys_shape):
+        super().build(query_shape, keys_shape)
+        units = self.units or query_shape[-1]
+        self.query_width = query_shape[-1]
+        self.build_kernels(query_shape[-1], keys_shape[-1], units)
+        self.v = self.add_weight(shape=(units,), initializer="glorot_uniform", name="v")
+
+    def build_kernels(self, query_width, keys_width, units):
+        self.kernel = self.add_weight(
+            shape=(query_width + keys_width, units), initializer="glorot_uniform", name="kernel"
+        )
+
+    def project(self, keys):
+        return ops.matmul(keys, self.kernel[self.query_width :])
+
+    def compare(self, query, projected):
+        projected_query = ops.matmul(query, self.kernel[: self.query_width])
+        return scores.tanh_network(projected_query, projected, self.v)
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units}
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class ConcatScore(_NetworkScore):
+    """vᵀ tanh(W [q; k]), `keras_attention.ops.concat`."""
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class AdditiveScore(_NetworkScore):
+    """vᵀ tanh(W q + U k), `keras_attention.ops.additive`: Bahdanau's score."""
+
+    def build_kernels(self, query_width, keys_width, units):
+        self.query_kernel = self.add_weight(
+            shape=(query_width, units), initializer="glorot_uniform", name="query_kernel"
+        )
+        self.key_kernel = self.add_weight(
+            shape=(keys_width, units), initializer="glorot_uniform", name="key_kernel"
+        )
+
+    def project(self, keys):
+        return ops.matmul(keys, self.key_kernel)
+
+    def compare(self, query, projected):
+        return scores.tanh_network(ops.matmul(query, self.query_kernel), projected, self.v)
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class TwoLayerScore(_NetworkScore):
+    """w₂ᵀ tanh(W₁ [q; k] + b₁) + b₂, `keras_attention.ops.two_layer`: the lecture notes' score."""
+
+    def build_kernels(self, query_width, keys_width, units):
+        super().build_kernels(query_width, keys_width, units)
+        self.bias = self.add_weight(shape=(units,), initializer="zeros", name="bias")
+        self.output_bias = self.add_weight(shape=(), initializer="zeros", name="output_bias")
+
+    def compare(self, query, projected):
+        projected_query = ops.matmul(query, self.kernel[: self.query_width]) + self.bias
+        output_bias = ops.cast(self.output_bias, "float32")
+        return scores.tanh_network(projected_query, projected, self.v) + output_bias
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class LocationScore(Score):
+    """(W q)_j, `keras_attention.ops.location`: the query alone says at which position to look.
+
+    Args:
+        longest: S_max; positions from there on are never looked at.
+        **kwargs: as for every Keras layer.
+
+    Raises:
+        ValueError: `longest` is not positive, or it is built for a longer memory.
+    """
+
+    def __init__(self, longest=64, **kwargs):
+        super().__init__(**kwargs)
+        if longest < 1:
+            raise ValueError(f"longest must be a positive integer, got {longest}")
+        self.longest = longest
+
+    def build(self, query_shape, keys_shape):
+        super().build(query_shape, keys_shape)
+        if keys_shape[1] is not None and keys_shape[1] > self.longest:
+            raise ValueError(
+                f"this location score reaches {self.longest} positions, got keys (B, S, K) = "
+                f"{tuple(keys_shape)}; give it LocationScore(longest={keys_shape[1]})"
+            )
+        self.kernel = self.add_weight(
+            shape=(query_shape[-1], self.longest), initializer="glorot_uniform", name="kernel"
+        )
+
+    def compare(self, query, projected):
+        return scores.location(query, self.kernel, ops.shape(projected)[1])
+
+    def get_config(self):
+        return {**super().get_config(), "longest": self.longest}
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class FunctionScore(Score):
+    """A score of one's own.
+
+    Args:
+        function: `function(query (B, T, Q), keys (B, S, K)) → scores (B, T, S)`; a function of
+            Keras operations, or a layer. To be saved, it must be registered with
+            `keras.saving.register_keras_serializable`.
+        **kwargs: as for every Keras layer.
+    """
+
+    def __init__(self, function, **kwargs):
+        super().__init__(**kwargs)
+        self.function = function
+
+    def build(self, query_shape, keys_shape):
+        super().build(query_shape, keys_shape)
+        if isinstance(self.function, keras.layers.Layer) and not self.function.built:
+            self.function.build(query_shape, keys_shape)
+
+    def compare(self, query, projected):
+        return ops.cast(self.function(query, projected), "float32")
+
+    def get_config(self):
+        function = keras.saving.serialize_keras_object(self.function)
+        return {**super().get_config(), "function": function}
+
+    @classmethod
+    def from_config(cls, config):
+        function = keras.saving.deserialize_keras_object(config["function"])
+        return cls(**{**config, "function": function})
+
+
+SCORES = {
+    "dot": DotScore,
+    "scaled_dot": ScaledDotScore,
+    "cosine": CosineScore,
+    "general": GeneralScore,
+    "concat": ConcatScore,
+    "additive": AdditiveScore,
+    "two_layer": TwoLayerScore,
+    "location": LocationScore,
+}
+
+
+def make_score(score, dtype=None):
+    """Return the score layer that is meant by a name, a layer, or a function.
+
+    Raises:
+        ValueError: there is no score of that name, or it is none of the three.
+    """
+    if isinstance(score, Score):
+        return score
+    if callable(score):
+        return FunctionScore(score, dtype=dtype, name="score")
+    if score not in SCORES:
+        raise ValueError(
+            f"score must be one of {', '.join(SCORES)}, or a function of query and keys, "
+            f"got {score!r}"
+        )
+    return SCORES[score](dtype=dtype, name=score)
