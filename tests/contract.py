@@ -4,6 +4,9 @@ A case names a layer, how to make it, and the axes of its query and keys; every 
 Sizes are primes of their own, so that two swapped axes cannot pass.
 """
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,7 +23,8 @@ class LayerCase:
     """A layer called as `layer(query, keys, attention_mask=...)`, and with weights on request.
 
     The weights sum to 1 along `source_axis`, or, where `sums_to_one` is not set, to at most 1. A
-    layer that is not `continuous` may choose otherwise when numbers are rounded.
+    layer that is not `continuous` may choose otherwise when numbers are rounded. A layer with
+    `own_code` can only be loaded where the module that registers this code was imported.
     """
 
     name: str
@@ -30,6 +34,7 @@ class LayerCase:
     source_axis: int = -1
     sums_to_one: bool = True
     continuous: bool = True
+    own_code: bool = False
 
     def __str__(self):
         return self.name
@@ -55,6 +60,60 @@ def call(layer, query, keys, mask):
 
 def as_numpy(tensor):
     return ops.convert_to_numpy(ops.cast(tensor, "float32"))
+
+
+def assert_close(actual, expected, tolerance=1e-6):
+    """Require max |actual − expected| ≤ tolerance · max |expected|, against a float64 oracle."""
+    actual, expected = np.asarray(as_numpy(actual), "float64"), np.asarray(expected, "float64")
+    assert actual.shape == expected.shape, f"shapes {actual.shape} and {expected.shape}"
+    assert np.isfinite(actual).all(), "not everything is finite"
+    largest, error = abs(expected).max(initial=0), abs(actual - expected).max(initial=0)
+    assert error <= tolerance * largest, (
+        f"error {error:.3g} of numbers up to {largest:.3g}: {error / max(largest, 1e-300):.3g} "
+        f"relative, at most {tolerance:.3g} allowed"
+    )
+
+
+def gradient(function, *inputs):
+    """Return the gradients of a scalar function of tensors, as NumPy; 0 where there is none."""
+    inputs = [ops.convert_to_tensor(x, "float32") for x in inputs]
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            value = function(*inputs)
+        gradients = tape.gradient(value, inputs, unconnected_gradients="zero")
+    elif backend == "jax":
+        import jax
+
+        gradients = jax.grad(function, argnums=tuple(range(len(inputs))))(*inputs)
+    else:
+        import torch
+
+        inputs = [x.detach().clone().requires_grad_() for x in inputs]
+        value = function(*inputs)
+        gradients = inputs  # stands for a value that depends on none of them
+        if value.requires_grad:
+            gradients = torch.autograd.grad(value, inputs, allow_unused=True)
+        gradients = [
+            torch.zeros_like(x) if g is None or g is x else g
+            for g, x in zip(gradients, inputs, strict=True)
+        ]
+    return [as_numpy(g) for g in gradients]
+
+
+def gradients_of_weights(layer, function):
+    """Return the gradients of `function()`, a scalar, by the path of each trainable weight."""
+    weights = layer.trainable_weights
+
+    def of(*values):
+        with keras.StatelessScope(state_mapping=list(zip(weights, values, strict=True))):
+            return function()
+
+    gradients = gradient(of, *(as_numpy(weight) for weight in weights)) if weights else []
+    return {weight.path: g for weight, g in zip(weights, gradients, strict=True)}
 
 
 def model_of(case):
@@ -190,17 +249,93 @@ def check_fit_step(case):
     model, inputs = model_of(case)
     inputs["mask"] = np.array([inputs["mask"][0], [False] * S])
     before = model.get_weights()
+    compiled, shapes = [], []
+
+    def loss(y_true, y_pred):
+        compiled.append(is_compiled(y_pred))
+        shapes.append(tuple(y_pred.shape))
+        return keras.losses.mean_squared_error(y_true, y_pred)
+
     model.compile(
         keras.optimizers.SGD(0.1),
-        loss={"output": "mean_squared_error", "weights": None},
+        loss={"output": loss, "weights": None},
         jit_compile=keras.backend.backend() != "torch",
     )
     targets = np.random.default_rng(3).normal(size=model(inputs)["output"].shape)
     run = model.train_on_batch if model.trainable_weights else model.test_on_batch
-    loss = run(inputs, {"output": targets.astype("float32")})
-    assert np.isfinite(loss)
+    value = run(inputs, {"output": targets.astype("float32")})
+    assert np.isfinite(value)
+    assert all(compiled)
+    assert targets.shape in shapes  # static: nothing is compiled again for each batch
     for old, new, weight in zip(before, model.get_weights(), model.weights, strict=True):
         assert np.isfinite(new).all(), weight.path
         # a bias of the keys moves all scores of a query alike, so its gradient is 0
         still = ("key/bias", "output_bias", "seed_generator")
         assert any(name in weight.path for name in still) or (old != new).any(), weight.path
+
+
+def is_compiled(tensor):
+    """Say whether a tensor is part of a program that XLA compiles; on PyTorch nothing is."""
+    if keras.backend.backend() == "tensorflow":
+        from tensorflow.python.ops import control_flow_util
+
+        return control_flow_util.GraphOrParentsInXlaContext(tensor.graph)
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return isinstance(tensor, jax.core.Tracer)
+    return True
+
+
+def check_zero_vectors(case):
+    """A query and keys that are 0 have no direction and no length, but value and gradients."""
+    layer = case.make()
+    query, keys, mask = arrays(case)
+    inputs = [np.zeros_like(query), np.zeros_like(keys)]
+    call(layer, *inputs, mask)
+    mask = ops.convert_to_tensor(mask)
+
+    def loss(query, keys):
+        output, weights = layer(query, keys, attention_mask=mask, return_attention_scores=True)
+        return ops.sum(ops.square(ops.cast(output, "float32") - 1)) + ops.sum(ops.square(weights))
+
+    for name, value in zip(("query", "keys"), gradient(loss, *inputs), strict=True):
+        assert np.isfinite(value).all(), name
+    zeros = [ops.convert_to_tensor(x) for x in inputs]
+    for path, value in gradients_of_weights(layer, lambda: loss(*zeros)).items():
+        assert np.isfinite(value).all(), path
+
+
+LOAD = """
+import sys, numpy as np, keras, keras_attention
+for folder in sys.argv[1:]:
+    model = keras.saving.load_model(folder + "/model.keras")
+    outputs = model(dict(np.load(folder + "/inputs.npz")))
+    outputs = {name: keras.ops.convert_to_numpy(value) for name, value in outputs.items()}
+    np.savez(folder + "/outputs.npz", **outputs)
+"""
+
+
+def check_fresh_process(cases, folder):
+    """Models that were saved give the same in a process that imports nothing but the package."""
+    expected = {}
+    for case in cases:
+        model, inputs = model_of(case)
+        place = folder / case.name
+        place.mkdir()
+        model.save(place / "model.keras")
+        np.savez(place / "inputs.npz", **inputs)
+        expected[place] = {name: as_numpy(value) for name, value in model(inputs).items()}
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, *map(str, expected)],
+        env={**os.environ, "KERAS_BACKEND": keras.backend.backend()},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for place, outputs in expected.items():
+        loaded = np.load(place / "outputs.npz")
+        for name, value in outputs.items():
+            np.testing.assert_allclose(loaded[name], value, atol=1e-6, err_msg=place.name)

@@ -50,16 +50,7 @@ class Attention(keras.layers.Layer):
 
     def build(self, query_shape, keys_shape, values_shape=None):
         values_shape = values_shape or keys_shape
-        if len(query_shape) not in (2, 3) or len(keys_shape) != 3 or len(values_shape) != 3:
-            raise ValueError(
-                "query must have shape (B, T, Q) or (B, Q), keys (B, S, K) and values (B, S, D), "
-                f"got {tuple(query_shape)}, {tuple(keys_shape)} and {tuple(values_shape)}"
-            )
-        if None not in (keys_shape[1], values_shape[1]) and keys_shape[1] != values_shape[1]:
-            raise ValueError(
-                "every key needs a value: keys (B, S, K) and values (B, S, D) must have the same "
-                f"length, got {tuple(keys_shape)} and {tuple(values_shape)}"
-            )
+        check_shapes(query_shape, keys_shape, values_shape, query_ranks=(2, 3))
         if len(query_shape) == 2:
             query_shape = (query_shape[0], 1, query_shape[1])
         self.build_parts(query_shape, keys_shape, values_shape)
@@ -84,8 +75,15 @@ class Attention(keras.layers.Layer):
         del mask
         return []
 
-    def look(self, query, memory, past, training=None):
-        """Look with queries (B, T, Q): return read (B, T, D), weights (B, T, S) and the past."""
+    def draw(self, shape):
+        """Return the random numbers that looks of a shape (B, T, S) take in training, or None."""
+        del shape
+
+    def look(self, query, memory, past, noise=None):
+        """Look with queries (B, T, Q): return read (B, T, D), weights (B, T, S) and the past.
+
+        `noise` is what `draw` gave, or None.
+        """
         raise NotImplementedError
 
     def call(
@@ -97,11 +95,13 @@ class Attention(keras.layers.Layer):
         return_attention_scores=False,
         training=None,
     ):
+        values = keys if values is None else values
+        check_shapes(query.shape, keys.shape, values.shape, query_ranks=(2, 3))
         single = len(query.shape) == 2
         query = ops.expand_dims(query, 1) if single else query
         memory = self.remember(keys, values, attention_mask)
-        past = self.initial_past(memory.mask)
-        read, weights, _ = self.look(query, memory, past, training=training)
+        noise = self.draw((*ops.shape(query)[:2], ops.shape(keys)[1])) if training else None
+        read, weights, _ = self.look(query, memory, self.initial_past(memory.mask), noise)
         if single:
             read, weights = read[:, 0], ops.swapaxes(weights, 1, 2)
         return (read, weights) if return_attention_scores else read
@@ -128,7 +128,7 @@ class ScoredAttention(Attention):
         values = keys if values is None else values
         return Memory(self.score.project(keys), values, attention_mask)
 
-    def look(self, query, memory, past, training=None):
+    def look(self, query, memory, past, noise=None):
         scores = self.score.compare(query, memory.keys)
         read, weights, _ = lookup(scores, memory.values, memory.mask)
         return read, weights, past
@@ -144,6 +144,26 @@ class ScoredAttention(Attention):
         return cls(**config)
 
 
+def check_shapes(query_shape, keys_shape, values_shape, query_ranks=(3,)):
+    """Check that query, keys and values go together.
+
+    Raises:
+        ValueError: one has a wrong rank, or keys and values differ in length.
+    """
+    if len(query_shape) not in query_ranks or len(keys_shape) != 3 or len(values_shape) != 3:
+        query = "(B, T, Q) or (B, Q)" if 2 in query_ranks else "(B, T, Q)"
+        raise ValueError(
+            f"query must have shape {query}, keys (B, S, K) and values (B, S, D), "
+            f"got {tuple(query_shape)}, {tuple(keys_shape)} and {tuple(values_shape)}"
+        )
+    lengths = keys_shape[1], values_shape[1]
+    if all(isinstance(length, int) for length in lengths) and lengths[0] != lengths[1]:
+        raise ValueError(
+            "every key needs a value: keys (B, S, K) and values (B, S, D) must have the same "
+            f"length, got {tuple(keys_shape)} and {tuple(values_shape)}"
+        )
+
+
 def full_mask(keys, attention_mask):
     """Return a mask (B, S), all True where none is given.
 
@@ -154,7 +174,8 @@ def full_mask(keys, attention_mask):
         return ops.ones(ops.shape(keys)[:2], dtype="bool")
     if len(attention_mask.shape) != 2:
         raise ValueError(
-            "an attention with a past, a window or a summary takes one mask for all queries, "
-            f"(B, S), got {tuple(attention_mask.shape)}"
+            "attention_mask must have shape (B, S) for an attention with a past, a window or a "
+            f"summary, and in a loop, got {tuple(attention_mask.shape)}"
         )
-    return align_mask(attention_mask, keys[..., 0][:, None])[:, 0]
+    mask = align_mask(attention_mask, keys[..., 0][:, None])[:, 0]
+    return ops.broadcast_to(mask, ops.shape(keys)[:2])

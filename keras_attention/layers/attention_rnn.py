@@ -4,6 +4,9 @@ attend, then recur   c_t = attention(s_{t−1}),  s_t = cell([c_t; x_t], s_{t−
 recur, then attend   s_t = cell([x_t; a_{t−1}], s_{t−1}),  a_t = attention(s_t)     (input feeding)
 """
 
+from contextlib import contextmanager
+from functools import partial
+
 import keras
 from keras import ops
 
@@ -21,7 +24,7 @@ class AttentionCell(keras.layers.Layer):
         **kwargs: as for every Keras layer.
 
     Raises:
-        ValueError: `attention` is no attention layer of the package.
+        ValueError: `attention` is no attention layer of the package, or the cell is a stack.
     """
 
     def __init__(self, cell, attention, **kwargs):
@@ -29,6 +32,11 @@ class AttentionCell(keras.layers.Layer):
         if not isinstance(attention, Attention):
             raise ValueError(
                 f"attention must be an attention layer of keras_attention, got {attention!r}"
+            )
+        if isinstance(cell, keras.layers.StackedRNNCells):
+            raise ValueError(
+                "cell must be a single recurrent cell, got StackedRNNCells; put further RNN layers "
+                "before or after this one"
             )
         self.supports_masking = True
         self.cell, self.attention = cell, attention
@@ -44,6 +52,7 @@ class AttentionCell(keras.layers.Layer):
         query_shape = (batch, 1, self.units)
         if not self.attention.built:  # layers that were loaded from a file come built
             self.attention.build(query_shape, keys_shape, values_shape)
+        self.input_width = width
         self.read_width = self.attention.read_width(query_shape, values_shape)
         if not self.cell.built:
             self.cell.build((batch, width + self.read_width))
@@ -57,12 +66,12 @@ class AttentionCell(keras.layers.Layer):
         """Return the states before the first input, for a mask (B, S): a flat list, zeros."""
 
         def zeros(width):
-            column = ops.zeros_like(mask[:, :1], dtype=self.compute_dtype)
-            return ops.repeat(column, width, axis=-1)
+            column = ops.zeros_like(mask[:, 0], dtype=self.compute_dtype)
+            return ops.repeat(column[:, None], width, axis=-1)
 
         return [*self.own_states(zeros), *self.attention.initial_past(mask)]
 
-    def over(self, keys, values=None, attention_mask=None, initial_states=None, training=None):
+    def over(self, keys, values=None, attention_mask=None, initial_states=None):
         """Return this cell with a memory: what `keras.layers.RNN` takes for a cell.
 
         Args:
@@ -70,32 +79,41 @@ class AttentionCell(keras.layers.Layer):
             values: (B, S, D). Defaults to the keys.
             attention_mask: booleans (B, S).
             initial_states: as `initial_states` returns them; None: those.
-            training: whether the attention draws, where it is stochastic.
 
         Returns:
-            A cell; its output is a pair, (B, units) and the weights (B, S).
+            A cell; its output is a pair, (B, units) and the weights (B, S). Inputs wider than those
+            the cell was built for end in the noise of a hard attention, (B, S).
         """
         mask = full_mask(keys, attention_mask)
         memory = self.attention.remember(keys, values, mask)
-        states = self.initial_states(mask) if initial_states is None else initial_states
+        states = self.initial_states(mask)
+        if initial_states is not None:  # Keras has cast what came as an argument
+            states = [
+                ops.cast(given, state.dtype)
+                for given, state in zip(initial_states, states, strict=True)
+            ]
         count = len(self.own_states(lambda width: width))
 
         def step(inputs, states):
-            output, weights, own, past = self.advance(
-                inputs, states[:count], memory, states[count:], training
-            )
+            inputs, noise = inputs[:, : self.input_width], inputs[:, None, self.input_width :]
+            look = partial(self.look_once, memory=memory, noise=noise if noise.shape[-1] else None)
+            inputs = ops.cast(inputs, self.compute_dtype)
+            output, weights, own, past = self.advance(inputs, states[:count], states[count:], look)
             return (output, weights), [*own, *past]
 
-        return loop.Cell(step, list(states))
+        return loop.Cell(step, states)
 
-    def advance(self, inputs, states, memory, past, training):
-        """Take one step: inputs (B, E) → output, weights (B, S), states, past."""
-        raise NotImplementedError
-
-    def attend(self, query, memory, past, training):
-        """Look once: a query (B, Q) → read (B, D), weights (B, S), past."""
-        read, weights, past = self.attention.look(query[:, None], memory, past, training=training)
+    def look_once(self, query, past, memory, noise):
+        """Look with a query (B, Q): return read (B, D), weights (B, S) and the past."""
+        read, weights, past = self.attention.look(query[:, None], memory, past, noise)
         return read[:, 0], weights[:, 0], past
+
+    def advance(self, inputs, states, past, look):
+        """Take one step: inputs (B, E) → output, weights (B, S), states, past.
+
+        `look` is `look_once` with the memory and the noise of the step.
+        """
+        raise NotImplementedError
 
     def get_config(self):
         return {
@@ -124,8 +142,8 @@ class AttendThenRecur(AttentionCell):
         Bahdanau, Cho, Bengio (2015), arXiv:1409.0473.
     """
 
-    def advance(self, inputs, states, memory, past, training):
-        read, weights, past = self.attend(states[0], memory, past, training)
+    def advance(self, inputs, states, past, look):
+        read, weights, past = look(states[0], past)
         inputs = ops.concatenate([ops.cast(read, inputs.dtype), inputs], axis=-1)
         output, states = self.cell(inputs, states)
         return output, weights, states, past
@@ -146,11 +164,11 @@ class RecurThenAttend(AttentionCell):
     def own_states(self, zeros):
         return [*super().own_states(zeros), zeros(self.read_width)]
 
-    def advance(self, inputs, states, memory, past, training):
+    def advance(self, inputs, states, past, look):
         *states, before = states
         inputs = ops.concatenate([inputs, ops.cast(before, inputs.dtype)], axis=-1)
         output, states = self.cell(inputs, states)
-        read, weights, past = self.attend(output, memory, past, training)
+        read, weights, past = look(output, past)
         read = ops.cast(read, self.compute_dtype)
         return read, weights, [*states, read], past
 
@@ -216,11 +234,36 @@ class AttentionRNN(keras.layers.Layer):
         return_state=False,
         training=None,
     ):
-        cell = self.cell.over(keys, values, attention_mask, initial_states, training)
-        (output, weights), states = loop.run(cell, sequence)
+        cell = self.cell.over(keys, values, attention_mask, initial_states)
+        if training:
+            sequence = self._with_noise(sequence, keys)
+        with self._dropout(sequence, cell):
+            (output, weights), states = loop.run(cell, sequence)
         returned = (output, weights) if return_attention_scores else (output,)
         returned = (*returned, states) if return_state else returned
         return returned if len(returned) > 1 else output
+
+    def _with_noise(self, sequence, keys):
+        """Draw for all steps what a hard attention needs; a loop cannot draw on every backend."""
+        noise = self.cell.attention.draw((*ops.shape(sequence)[:2], ops.shape(keys)[1]))
+        if noise is None:
+            return sequence
+        return ops.concatenate([ops.cast(sequence, noise.dtype), noise], axis=-1)
+
+    @contextmanager
+    def _dropout(self, sequence, bound):
+        """Make the dropout masks of a Keras cell before the loop, and forget them after it."""
+        cell = self.cell.cell
+        if not hasattr(cell, "get_dropout_mask"):
+            yield
+            return
+        width = self.cell.input_width + self.cell.read_width
+        column = ops.ones_like(sequence[:, 0, :1], dtype=self.compute_dtype)
+        cell.get_dropout_mask(ops.repeat(column, width, axis=-1))
+        cell.get_recurrent_dropout_mask(bound.initial_states[0])
+        yield
+        cell.reset_dropout_mask()
+        cell.reset_recurrent_dropout_mask()
 
     def get_config(self):
         return {**super().get_config(), "cell": keras.saving.serialize_keras_object(self.cell)}

@@ -8,7 +8,14 @@ from keras import layers, ops
 
 from keras_attention.layers import loop
 from keras_attention.layers.attention import Attention, Memory, full_mask
-from keras_attention.ops import location_features, masked_softmax, tanh_network, uniform_weights
+from keras_attention.ops import (
+    gated_update,
+    location_features,
+    masked_softmax,
+    project,
+    tanh_network,
+    uniform_weights,
+)
 
 
 class AttentionWithAPast(Attention):
@@ -49,13 +56,13 @@ class AttentionWithAPast(Attention):
 
     def remember(self, keys, values=None, attention_mask=None):
         values = keys if values is None else values
-        projected = ops.matmul(keys, self.key_kernel) + self.bias
+        projected = project(keys, self.key_kernel) + self.bias
         return Memory(projected, values, full_mask(keys, attention_mask))
 
-    def look(self, query, memory, past, training=None):
+    def look(self, query, memory, past, noise=None):
         def look_once(query, past):
             recalled, past = self.recall(past, memory.mask)
-            projected = ops.matmul(query, self.query_kernel)[:, None]
+            projected = project(query, self.query_kernel)[:, None]
             known = ops.cast(memory.keys, "float32") + ops.cast(recalled, "float32")
             scores = tanh_network(projected, known, self.v)[:, 0]
             weights = masked_softmax(scores, memory.mask)
@@ -152,11 +159,15 @@ class NeuralCoverageAttention(AttentionWithAPast):
         if coverage_units < 1:
             raise ValueError(f"coverage_units must be a positive integer, got {coverage_units}")
         self.coverage_units = coverage_units
-        self.cell = layers.GRUCell(coverage_units, dtype=self.dtype_policy, name="coverage")
 
     def build_past(self, query_shape, values_shape):
         self.coverage_kernel = self._kernel("coverage_kernel", (self.coverage_units, self.units))
-        self.cell.build((None, 1 + values_shape[-1] + query_shape[-1]))
+        gates = 3 * self.coverage_units
+        self.weight_to_gates = self._kernel("weight_to_gates", (1, gates))
+        self.value_to_gates = self._kernel("value_to_gates", (values_shape[-1], gates))
+        self.query_to_gates = self._kernel("query_to_gates", (query_shape[-1], gates))
+        self.recurrent_kernel = self._kernel("recurrent_kernel", (self.coverage_units, gates))
+        self.gate_bias = self.add_weight(shape=(gates,), initializer="zeros", name="gate_bias")
 
     def initial_past(self, mask):
         """Return the coverage before the first look, (B, S, coverage_units): 0."""
@@ -164,17 +175,16 @@ class NeuralCoverageAttention(AttentionWithAPast):
         return [ops.repeat(zeros[..., None], self.coverage_units, axis=-1)]
 
     def recall(self, past, mask):
-        return ops.matmul(past[0], self.coverage_kernel), past
+        return project(past[0], self.coverage_kernel), past
 
     def record(self, past, weights, query, memory):
-        batch, length, width = ops.shape(memory.values)
-        seen = ops.cast(weights, memory.values.dtype)[..., None]
-        query = ops.broadcast_to(query[:, None], (batch, length, query.shape[-1]))
-        inputs = ops.concatenate([seen, memory.values, query], axis=-1)
-        inputs = ops.reshape(inputs, (batch * length, 1 + width + query.shape[-1]))
-        state = ops.reshape(past[0], (batch * length, self.coverage_units))
-        state, _ = self.cell(inputs, [state])
-        return [ops.reshape(state, (batch, length, self.coverage_units))]
+        inputs = (
+            ops.cast(weights, memory.values.dtype)[..., None] * self.weight_to_gates
+            + project(memory.values, self.value_to_gates)
+            + project(query, self.query_to_gates)[:, None]
+            + self.gate_bias
+        )
+        return [gated_update(past[0], inputs, self.recurrent_kernel)]
 
     def get_config(self):
         return {**super().get_config(), "coverage_units": self.coverage_units}
@@ -249,7 +259,7 @@ class LocationAwareAttention(_ConvolvingAttention):
 
     def recall(self, past, mask):
         kernel = ops.cast(self.location_kernel, "float32")
-        return ops.matmul(self.features(past[0], mask), kernel), past
+        return project(self.features(past[0], mask), kernel), past
 
     def record(self, past, weights, query, memory):
         return [weights]
@@ -296,8 +306,8 @@ class RecurrentLocationAttention(_ConvolvingAttention):
 
     def initial_past(self, mask):
         """Return uniform weights (B, S), and the states of the LSTM, 2 × (B, units): 0."""
-        zeros = ops.zeros_like(mask[:, :1], dtype=self.compute_dtype)
-        state = ops.repeat(zeros, self.units, axis=-1)
+        zeros = ops.zeros_like(mask[:, 0], dtype=self.compute_dtype)
+        state = ops.repeat(zeros[:, None], self.units, axis=-1)
         return [uniform_weights(mask), state, state]
 
     def recall(self, past, mask):

@@ -4,10 +4,9 @@
 """
 
 import keras
-from keras import layers
 
 from keras_attention.layers.attention import Memory, ScoredAttention
-from keras_attention.ops import lookup
+from keras_attention.ops import lookup, project
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -68,39 +67,37 @@ class ContextSensitiveMemory(ScoredAttention):
             if number is not None and not number > 0:
                 raise ValueError(f"{name} must be positive, got {number}")
         self.temperature, self.key_dim, self.value_dim = temperature, key_dim, value_dim
-        self.to_query, self.to_key = self._projection("query"), self._projection("key")
-        self.to_value = self._projection("value")
-
-    def _projection(self, name):
-        width = self.value_dim if name == "value" else self.key_dim
-        if width is None:
-            return None
-        return layers.Dense(width, use_bias=False, dtype=self.dtype_policy, name=name)
 
     def build_parts(self, query_shape, keys_shape, values_shape):
-        for projection, shape in (
-            (self.to_query, query_shape),
-            (self.to_key, keys_shape),
-            (self.to_value, values_shape),
-        ):
-            if projection is not None:
-                projection.build(shape)
+        self.query_kernel = self._kernel("query_kernel", query_shape[-1], self.key_dim)
+        self.key_kernel = self._kernel("key_kernel", keys_shape[-1], self.key_dim)
+        self.value_kernel = self._kernel("value_kernel", values_shape[-1], self.value_dim)
         if self.key_dim is not None:
             query_shape = (*query_shape[:-1], self.key_dim)
             keys_shape = (*keys_shape[:-1], self.key_dim)
         super().build_parts(query_shape, keys_shape, values_shape)
+
+    def _kernel(self, name, width, projected_width):
+        if projected_width is None:
+            return None
+        return self.add_weight(
+            shape=(width, projected_width), initializer="glorot_uniform", name=name
+        )
 
     def read_width(self, query_shape, values_shape):
         return self.value_dim or super().read_width(query_shape, values_shape)
 
     def remember(self, keys, values=None, attention_mask=None):
         values = keys if values is None else values
-        keys = keys if self.to_key is None else self.to_key(keys)
-        values = values if self.to_value is None else self.to_value(values)
+        if self.key_kernel is not None:
+            keys = project(keys, self.key_kernel)
+        if self.value_kernel is not None:
+            values = project(values, self.value_kernel)
         return Memory(self.score.project(keys), values, attention_mask)
 
-    def look(self, query, memory, past, training=None):
-        query = query if self.to_query is None else self.to_query(query)
+    def look(self, query, memory, past, noise=None):
+        if self.query_kernel is not None:
+            query = project(query, self.query_kernel)
         scores = self.score.compare(query, memory.keys) / self.temperature
         read, weights, _ = lookup(scores, memory.values, memory.mask)
         return read, weights, past

@@ -5,6 +5,8 @@ y = LayerNorm(x + attention(x, memory))
 
 import keras
 
+from keras_attention.layers.attention import Attention
+
 
 @keras.saving.register_keras_serializable("keras_attention")
 class CrossAttention(keras.layers.Layer):
@@ -51,6 +53,13 @@ class CrossAttention(keras.layers.Layer):
         self.norm = keras.layers.LayerNormalization(dtype=self.dtype_policy)
 
     def build(self, query_shape, memory_shape):
+        if isinstance(self.attention, Attention):
+            width = self.attention.read_width(query_shape, memory_shape)
+            if width != query_shape[-1]:
+                raise ValueError(
+                    "what is read must be as wide as the query to be added to it, got a read of "
+                    f"{width} for query {tuple(query_shape)} and memory {tuple(memory_shape)}"
+                )
         if not self.attention.built:  # a layer that was loaded from a file comes built
             self.attention.build(query_shape, memory_shape)
         self.add.build([query_shape, query_shape])

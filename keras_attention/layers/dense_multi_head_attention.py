@@ -8,6 +8,7 @@ import math
 import keras
 from keras import layers, ops
 
+from keras_attention.layers.attention import check_shapes
 from keras_attention.ops import dot, lookup
 
 SCALES = ("head", "total")
@@ -76,11 +77,7 @@ class DenseMultiHeadAttention(keras.layers.Layer):
 
     def build(self, query_shape, keys_shape, values_shape=None):
         values_shape = values_shape or keys_shape
-        if not len(query_shape) == len(keys_shape) == len(values_shape) == 3:
-            raise ValueError(
-                "query must have shape (B, T, D), keys (B, S, E) and values (B, S, F), "
-                f"got {tuple(query_shape)}, {tuple(keys_shape)} and {tuple(values_shape)}"
-            )
+        check_shapes(query_shape, keys_shape, values_shape)
         self.to_query.build(query_shape)
         self.to_key.build(keys_shape)
         self.to_value.build(values_shape)
@@ -89,6 +86,7 @@ class DenseMultiHeadAttention(keras.layers.Layer):
 
     def call(self, query, keys, values=None, attention_mask=None, return_attention_scores=False):
         values = keys if values is None else values
+        check_shapes(query.shape, keys.shape, values.shape)
         query = self._split(self.to_query(query))  # (B, H, T, K)
         keys = self._split(self.to_key(keys))  # (B, H, S, K)
         values = self._split(self.to_value(values))

@@ -59,15 +59,15 @@ class HardAttention(ScoredAttention):
         self.straight_through, self.seed = straight_through, seed
         self.generator = keras.random.SeedGenerator(seed)
 
-    def look(self, query, memory, past, training=None):
-        read, weights, _ = self._find(query, memory, training)
+    def draw(self, shape):
+        return keras.random.uniform(shape, seed=self.generator)
+
+    def look(self, query, memory, past, noise=None):
+        read, weights, _ = self._find(query, memory, noise)
         return read, weights, past
 
-    def _find(self, query, memory, training):
+    def _find(self, query, memory, noise):
         scores = self.score.compare(query, memory.keys)
-        noise = None
-        if training:
-            noise = keras.random.uniform(ops.shape(scores), seed=self.generator)
         return hard_lookup(scores, memory.values, memory.mask, noise, self.straight_through)
 
     def call(
@@ -84,8 +84,14 @@ class HardAttention(ScoredAttention):
             return super().call(
                 query, keys, values, attention_mask, return_attention_scores, training
             )
+        if len(query.shape) != 3:
+            raise ValueError(
+                "with return_distribution the query must have shape (B, T, Q), "
+                f"got {tuple(query.shape)}"
+            )
         memory = self.remember(keys, values, attention_mask)
-        read, weights, scores = self._find(query, memory, training)
+        noise = self.draw((*ops.shape(query)[:2], ops.shape(keys)[1])) if training else None
+        read, weights, scores = self._find(query, memory, noise)
         mask = None if attention_mask is None else align_mask(attention_mask, scores)
         return read, weights, masked_softmax(scores, mask)
 

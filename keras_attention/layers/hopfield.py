@@ -60,7 +60,7 @@ class Hopfield(Attention):
                 f"(B, T, K) = {tuple(query_shape)} and keys (B, S, K) = {tuple(keys_shape)}"
             )
 
-    def look(self, query, memory, past, training=None):
+    def look(self, query, memory, past, noise=None):
         read, weights, _ = retrieve(
             query, memory.keys, memory.values, self.strength, self.steps, memory.mask
         )

@@ -31,7 +31,7 @@ class _LocalAttention(ScoredAttention):
         """Return where queries (B, T, Q) look, (B, T), and the past; the lengths are (B, 1)."""
         raise NotImplementedError
 
-    def look(self, query, memory, past, training=None):
+    def look(self, query, memory, past, noise=None):
         lengths = ops.sum(ops.cast(memory.mask, "int32"), axis=-1, keepdims=True)
         centres, past = self.centres(query, lengths, past)
         scores = self.score.compare(query, memory.keys)

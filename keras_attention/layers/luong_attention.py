@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_attention.layers.attention import Attention
+from keras_attention.ops import project
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -72,10 +73,13 @@ class LuongAttention(Attention):
     def initial_past(self, mask):
         return self.attention.initial_past(mask)
 
-    def look(self, query, memory, past, training=None):
-        read, weights, past = self.attention.look(query, memory, past, training=training)
+    def draw(self, shape):
+        return self.attention.draw(shape)
+
+    def look(self, query, memory, past, noise=None):
+        read, weights, past = self.attention.look(query, memory, past, noise)
         joined = ops.concatenate([read, ops.cast(query, read.dtype)], axis=-1)
-        return ops.tanh(ops.matmul(joined, self.kernel)), weights, past
+        return ops.tanh(project(joined, self.kernel)), weights, past
 
     def read_width(self, query_shape, values_shape):
         return self.units or query_shape[-1]

@@ -6,6 +6,7 @@ head_h = lookup(query W_h^Q, keys W_h^K, values W_h^V),   read = Σ_h head_h W_h
 import keras
 from keras import ops
 
+from keras_attention.layers.attention import check_shapes
 from keras_attention.ops import lookup, scaled_dot
 
 
@@ -23,8 +24,7 @@ class _ProjectedLookup(keras.layers.MultiHeadAttention):
 
     def _compute_attention(self, query, key, value, attention_mask=None, training=None, *_):
         query, key, value = (ops.swapaxes(x, 1, 2) for x in (query, key, value))
-        mask = None if attention_mask is None else ops.cast(attention_mask, "bool")
-        read, weights, _ = lookup(scaled_dot(query, key), value, mask)
+        read, weights, _ = lookup(scaled_dot(query, key), value, attention_mask)
         if self._dropout > 0.0:
             dropped = self._dropout_layer(weights, training=training)
             read = ops.matmul(ops.cast(dropped, value.dtype), value)
@@ -89,12 +89,9 @@ class MultiHeadAttention(keras.layers.Layer):
         )
 
     def build(self, query_shape, keys_shape, values_shape=None):
-        if len(query_shape) != 3 or len(keys_shape) != 3:
-            raise ValueError(
-                "query must have shape (B, T, D) and keys (B, S, E), "
-                f"got {tuple(query_shape)} and {tuple(keys_shape)}"
-            )
-        self.projected_lookup.build(query_shape, values_shape or keys_shape, keys_shape)
+        values_shape = values_shape or keys_shape
+        check_shapes(query_shape, keys_shape, values_shape)
+        self.projected_lookup.build(query_shape, values_shape, keys_shape)
 
     def call(
         self,
@@ -105,11 +102,11 @@ class MultiHeadAttention(keras.layers.Layer):
         return_attention_scores=False,
         training=None,
     ):
-        if attention_mask is not None and len(attention_mask.shape) == 2:
-            attention_mask = ops.expand_dims(attention_mask, 1)
+        values = keys if values is None else values
+        check_shapes(query.shape, keys.shape, values.shape)
         read, weights = self.projected_lookup(
             query,
-            keys if values is None else values,
+            values,
             keys,
             attention_mask=attention_mask,
             return_attention_scores=True,

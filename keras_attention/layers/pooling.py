@@ -72,12 +72,12 @@ class Pooling(Attention):
             mask = ops.logical_and(mask, ops.logical_not(after))
         return uniform_weights(mask)[..., None]
 
-    def look(self, query, memory, past, training=None):
+    def look(self, query, memory, past, noise=None):
         shares = ops.cast(memory.keys, memory.values.dtype)
         read = ops.sum(shares * memory.values, axis=1, keepdims=True)
         weights = ops.expand_dims(ops.mean(memory.keys, axis=-1), 1)
-        count = ops.shape(query)[1]
-        return ops.repeat(read, count, axis=1), ops.repeat(weights, count, axis=1), past
+        each = ops.ones_like(query[..., :1])  # XLA compiles no gradient of a repeat within a loop
+        return ops.cast(each, read.dtype) * read, ops.cast(each, "float32") * weights, past
 
     def get_config(self):
         return {**super().get_config(), "mode": self.mode}

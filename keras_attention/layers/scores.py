@@ -9,7 +9,7 @@ import math
 import keras
 from keras import ops
 
-from keras_attention.ops import scores
+from keras_attention.ops import project, scores
 
 
 class Score(keras.layers.Layer):
@@ -129,7 +129,7 @@ class GeneralScore(Score):
         )
 
     def project(self, keys):
-        return ops.matmul(keys, ops.transpose(self.kernel))
+        return project(keys, ops.transpose(self.kernel))
 
     def compare(self, query, projected):
         return scores.dot(query, projected)
@@ -157,10 +157,10 @@ class _NetworkScore(Score):
         )
 
     def project(self, keys):
-        return ops.matmul(keys, self.kernel[self.query_width :])
+        return project(keys, self.kernel[self.query_width :])
 
     def compare(self, query, projected):
-        projected_query = ops.matmul(query, self.kernel[: self.query_width])
+        projected_query = project(query, self.kernel[: self.query_width])
         return scores.tanh_network(projected_query, projected, self.v)
 
     def get_config(self):
@@ -185,10 +185,10 @@ class AdditiveScore(_NetworkScore):
         )
 
     def project(self, keys):
-        return ops.matmul(keys, self.key_kernel)
+        return project(keys, self.key_kernel)
 
     def compare(self, query, projected):
-        return scores.tanh_network(ops.matmul(query, self.query_kernel), projected, self.v)
+        return scores.tanh_network(project(query, self.query_kernel), projected, self.v)
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -201,7 +201,7 @@ class TwoLayerScore(_NetworkScore):
         self.output_bias = self.add_weight(shape=(), initializer="zeros", name="output_bias")
 
     def compare(self, query, projected):
-        projected_query = ops.matmul(query, self.kernel[: self.query_width]) + self.bias
+        projected_query = project(query, self.kernel[: self.query_width]) + self.bias
         output_bias = ops.cast(self.output_bias, "float32")
         return scores.tanh_network(projected_query, projected, self.v) + output_bias
 
@@ -295,9 +295,9 @@ def make_score(score, dtype=None):
     """
     if isinstance(score, Score):
         return score
-    if callable(score):
+    if callable(score) and not isinstance(score, type):
         return FunctionScore(score, dtype=dtype, name="score")
-    if score not in SCORES:
+    if not isinstance(score, str) or score not in SCORES:
         raise ValueError(
             f"score must be one of {', '.join(SCORES)}, or a function of query and keys, "
             f"got {score!r}"

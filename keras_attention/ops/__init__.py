@@ -14,7 +14,14 @@ from keras_attention.ops.hard import (
 from keras_attention.ops.local import gaussian, local_lookup, predicted_centres, window
 from keras_attention.ops.lookup import Lookup, lookup, retrieve
 from keras_attention.ops.masks import align_mask, masked_softmax, padding_mask
-from keras_attention.ops.past import coverage, coverage_loss, location_features, uniform_weights
+from keras_attention.ops.past import (
+    coverage,
+    coverage_loss,
+    gated_update,
+    location_features,
+    uniform_weights,
+)
+from keras_attention.ops.projections import project
 from keras_attention.ops.scores import (
     additive,
     concat,
@@ -39,6 +46,7 @@ __all__ = [
     "ctc_loss",
     "dot",
     "entropy",
+    "gated_update",
     "gaussian",
     "general",
     "hard_lookup",
@@ -51,6 +59,7 @@ __all__ = [
     "masked_softmax",
     "padding_mask",
     "predicted_centres",
+    "project",
     "reinforce",
     "retrieve",
     "scaled_dot",

@@ -37,7 +37,7 @@ def hard_lookup(scores, values, mask=None, noise=None, straight_through=False):
     if mask is not None:
         picks = ops.where(mask, picks, 0.0)
     picks = ops.stop_gradient(picks)
-    weights = picks + soft - ops.stop_gradient(soft) if straight_through else picks
+    weights = picks + (soft - ops.stop_gradient(soft)) if straight_through else picks
     return Lookup(ops.matmul(ops.cast(weights, values.dtype), values), weights, scores)
 
 
@@ -85,5 +85,7 @@ def marginal_log_likelihood(weights, log_likelihoods):
     Returns:
         (…), float32, in nats.
     """
-    log_weights = ops.log(ops.maximum(ops.cast(weights, "float32"), _SMALLEST))
+    weights = ops.cast(weights, "float32")
+    log_weights = ops.log(ops.maximum(weights, _SMALLEST))
+    log_weights = ops.where(weights > 0, log_weights, UNREACHABLE)
     return ops.logsumexp(log_weights + ops.cast(log_likelihoods, "float32"), axis=-1)

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_attention.ops.lookup import Lookup, lookup
 from keras_attention.ops.masks import align_mask
+from keras_attention.ops.projections import project
 
 
 def predicted_centres(query, kernel, v, lengths):
@@ -21,7 +22,7 @@ def predicted_centres(query, kernel, v, lengths):
     Returns:
         Centres p (B, T), float32, between 0 and S. Positions count from 0.
     """
-    hidden = ops.cast(ops.tanh(ops.matmul(query, kernel)), "float32")
+    hidden = ops.cast(ops.tanh(project(query, kernel)), "float32")
     share = ops.sigmoid(ops.sum(hidden * ops.cast(v, "float32"), axis=-1))
     return ops.cast(lengths, "float32") * share
 

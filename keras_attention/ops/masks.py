@@ -63,7 +63,7 @@ def masked_softmax(scores, mask=None, axis=-1):
     XLA inside a recurrent loop on the TensorFlow backend.
 
     Args:
-        scores: numbers of any shape.
+        scores: numbers of any shape; what is `UNREACHABLE` may not be looked at.
         mask: booleans that broadcast to the scores, or None: everything may be looked at.
         axis: the axis that is summed to 1, that of the source positions.
 
@@ -74,8 +74,6 @@ def masked_softmax(scores, mask=None, axis=-1):
     if mask is not None:
         scores = ops.where(mask, scores, UNREACHABLE)
     peak = ops.stop_gradient(ops.max(scores, axis=axis, keepdims=True))
-    shares = ops.exp(scores - peak)
-    if mask is not None:
-        shares = ops.where(mask, shares, 0.0)
+    shares = ops.where(scores > UNREACHABLE / 2, ops.exp(scores - peak), 0.0)
     total = ops.sum(shares, axis=axis, keepdims=True)
     return shares / ops.where(total > 0, total, 1.0)

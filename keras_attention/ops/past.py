@@ -2,6 +2,8 @@
 
 from keras import ops
 
+from keras_attention.ops.projections import project
+
 
 def uniform_weights(mask):
     """Spread the weight evenly over what may be looked at: booleans (B, S) → weights (B, S)."""
@@ -48,3 +50,23 @@ def location_features(weights, kernel, mask):
         ops.expand_dims(weights, -1), kernel, padding="same", data_format="channels_last"
     )
     return ops.where(ops.expand_dims(mask, -1), features, 0.0)
+
+
+def gated_update(state, inputs, recurrent_kernel):
+    """Update a state by a gated recurrent unit, whatever the rank: eq. 5 to 8 of Cho et al. (2014).
+
+    `keras.layers.GRUCell` takes states (B, C) only; a neural coverage has one for every position.
+
+    Args:
+        state: h, (…, C).
+        inputs: W_z x + b_z, W_r x + b_r and W_h x + b_h side by side, (…, 3 C).
+        recurrent_kernel: U_z, U_r and U_h side by side, (C, 3 C).
+
+    Returns:
+        z h + (1 − z) tanh(W_h x + U_h (r h) + b_h), (…, C), with the gates z and r.
+    """
+    width = state.shape[-1]
+    gates = inputs[..., : 2 * width] + project(state, recurrent_kernel[:, : 2 * width])
+    update, reset = ops.sigmoid(gates[..., :width]), ops.sigmoid(gates[..., width:])
+    recalled = project(reset * state, recurrent_kernel[:, 2 * width :])
+    return update * state + (1 - update) * ops.tanh(inputs[..., 2 * width :] + recalled)

@@ -10,7 +10,7 @@ two-layer    s(q, k) = w₂ᵀ tanh(W₁ [q; k] + b₁) + b₂
 location     s(q, j) = (W q)_j
 
 Concat with W = [W | U] is additive, two-layer with zero biases is concat, general with W = I is
-dot. What is multiplied or summed into a score is float32, whatever the dtype of the inputs.
+dot. Projections have the dtype of the inputs; what is then summed into a score is float32.
 """
 
 import math
@@ -18,6 +18,7 @@ import math
 from keras import ops
 
 from keras_attention.ops.masks import UNREACHABLE
+from keras_attention.ops.projections import project
 
 _SHORTEST = 1e-3  # of a vector with a direction: keeps the cosine's gradient finite at the origin
 
@@ -88,7 +89,7 @@ def general(query, keys, kernel):
     Returns:
         Scores (B, T, S), float32.
     """
-    return dot(ops.matmul(query, kernel), keys)
+    return dot(project(query, kernel), keys)
 
 
 def concat(query, keys, kernel, v):
@@ -124,7 +125,7 @@ def additive(query, keys, query_kernel, key_kernel, v):
     Returns:
         Scores (B, T, S), float32.
     """
-    return tanh_network(ops.matmul(query, query_kernel), ops.matmul(keys, key_kernel), v)
+    return tanh_network(project(query, query_kernel), project(keys, key_kernel), v)
 
 
 def two_layer(query, keys, kernel, bias, v, output_bias):
@@ -145,8 +146,8 @@ def two_layer(query, keys, kernel, bias, v, output_bias):
         Scores (B, T, S), float32.
     """
     width = query.shape[-1]
-    projected_query = ops.matmul(query, kernel[:width]) + bias
-    scores = tanh_network(projected_query, ops.matmul(keys, kernel[width:]), v)
+    projected_query = project(query, kernel[:width]) + bias
+    scores = tanh_network(projected_query, project(keys, kernel[width:]), v)
     return scores + ops.cast(output_bias, "float32")
 
 
@@ -177,7 +178,7 @@ def location(query, kernel, length):
     Returns:
         Scores (B, T, S), float32.
     """
-    scores = ops.cast(ops.matmul(query, kernel), "float32")
+    scores = ops.cast(project(query, kernel), "float32")
     positions, longest = ops.arange(length), kernel.shape[-1]
     known = ops.take(scores, ops.minimum(positions, longest - 1), axis=-1)
     return ops.where(positions < longest, known, UNREACHABLE)

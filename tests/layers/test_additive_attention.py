@@ -4,7 +4,7 @@ import pytest
 from keras import ops
 
 from keras_attention.layers import AdditiveAttention
-from tests.contract import MASK, B, K, Q, S, T, as_numpy, call
+from tests.contract import MASK, B, K, Q, S, T, as_numpy, assert_close, call
 
 UNITS, D = 13, 17
 
@@ -13,11 +13,6 @@ def inputs():
     rng = np.random.default_rng(0)
     query, keys = rng.normal(size=(B, T, Q)), rng.normal(size=(B, S, K))
     return query.astype("float32"), keys.astype("float32")
-
-
-def weights_of(layer):
-    score = layer.score
-    return (as_numpy(x).astype(float) for x in (score.query_kernel, score.key_kernel, score.v))
 
 
 def oracle(layer, query, keys, values, mask):
@@ -38,8 +33,8 @@ def test_equals_a_loop_over_queries_and_keys_in_float64():
     query, keys = inputs()
     read, weights = call(layer, query, keys, MASK)
     expected, expected_weights = oracle(layer, query, keys, keys.astype(float), MASK)
-    np.testing.assert_allclose(weights, expected_weights, rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(read, expected, rtol=1e-5, atol=1e-6)
+    assert_close(weights, expected_weights)
+    assert_close(read, expected)
 
 
 def test_values_may_differ_from_the_keys():
@@ -48,7 +43,7 @@ def test_values_may_differ_from_the_keys():
     values = np.random.default_rng(1).normal(size=(B, S, D)).astype("float32")
     read = layer(query, keys, values, attention_mask=ops.convert_to_tensor(MASK))
     expected, _ = oracle(layer, query, keys, values.astype(float), MASK)
-    np.testing.assert_allclose(as_numpy(read), expected, rtol=1e-5, atol=1e-6)
+    assert_close(read, expected)
 
 
 def test_a_single_query_has_its_softmax_on_axis_1():
@@ -59,8 +54,8 @@ def test_a_single_query_has_its_softmax_on_axis_1():
         read, column = call(layer, query[:, t], keys, MASK)
         assert column.shape == (B, S, 1)
         np.testing.assert_allclose(column.sum(axis=1), 1, rtol=1e-6)
-        np.testing.assert_allclose(column[..., 0], weights[:, t], atol=1e-7)
-        np.testing.assert_allclose(read, reads[:, t], atol=1e-6)
+        assert_close(column[..., 0], weights[:, t])
+        assert_close(read, reads[:, t])
 
 
 def test_equals_keras_own_layer_after_the_projections():
@@ -80,7 +75,7 @@ def test_equals_keras_own_layer_after_the_projections():
         mask=[None, ops.convert_to_tensor(MASK)],
         return_attention_scores=True,
     )
-    np.testing.assert_allclose(weights, as_numpy(expected), atol=1e-6)
+    assert_close(weights, as_numpy(expected))
 
 
 def test_the_order_of_the_memory_does_not_matter():

@@ -49,8 +49,8 @@ CASES = [
         if name != "location"  # for which the keys, and so their projection, count for nothing
     ),
     LayerCase("memory_location", partial(memory, "location"), QUERY, WEIGHTS),
-    LayerCase("memory_function", partial(memory, first_numbers), QUERY, WEIGHTS),
-    LayerCase("memory_general", partial(memory, "general"), QUERY, WEIGHTS),
+    LayerCase("memory_function", partial(memory, first_numbers), QUERY, WEIGHTS, own_code=True),
+    LayerCase("memory_unprojected", partial(memory, "general"), QUERY, WEIGHTS),
     LayerCase(
         "memory_projected",
         partial(memory, "dot", temperature=2.0, key_dim=13, value_dim=17),
@@ -160,6 +160,14 @@ def test_mixed_precision(case, policy):
 
 def test_one_compiled_fit_step_with_an_empty_row(case):
     contract.check_fit_step(case)
+
+
+def test_zero_vectors_give_finite_values_and_gradients(case):
+    contract.check_zero_vectors(case)
+
+
+def test_saved_layers_are_the_same_in_a_fresh_process(tmp_path):
+    contract.check_fresh_process([case for case in CASES if not case.own_code], tmp_path)
 
 
 def test_every_public_layer_has_a_case():

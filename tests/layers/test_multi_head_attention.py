@@ -4,7 +4,7 @@ import pytest
 from keras import ops
 
 from keras_attention.layers import MultiHeadAttention
-from tests.contract import MASK, B, K, Q, S, T, as_numpy, call
+from tests.contract import MASK, B, K, Q, S, T, as_numpy, assert_close, call
 
 H, DEPTH = 2, 13
 
@@ -21,6 +21,7 @@ def test_equals_a_loop_over_the_heads_in_float64():
     read, weights = call(layer, query, keys, MASK)
     names = {"/".join(w.path.split("/")[-2:]): as_numpy(w).astype(float) for w in layer.weights}
     expected = np.zeros((B, T, Q)) + names["attention_output/bias"]
+    expected_weights = np.zeros((B, H, T, S))
     for b, h, t in np.ndindex(B, H, T):
         project = lambda x, part, h=h: (  # noqa: E731
             x.astype(float) @ names[f"{part}/kernel"][:, h] + names[f"{part}/bias"][h]
@@ -29,9 +30,10 @@ def test_equals_a_loop_over_the_heads_in_float64():
         scores = project(keys[b], "key") @ project(query[b, t], "query") / np.sqrt(DEPTH)
         shares = np.where(seen, np.exp(scores - scores[seen].max()), 0)
         alpha = shares / shares.sum()
-        np.testing.assert_allclose(weights[b, h, t], alpha, atol=1e-6)
+        expected_weights[b, h, t] = alpha
         expected[b, t] += alpha @ project(keys[b], "value") @ names["attention_output/kernel"][h]
-    np.testing.assert_allclose(read, expected, atol=1e-5)
+    assert_close(weights, expected_weights)
+    assert_close(read, expected)
 
 
 def test_has_the_weights_and_the_result_of_keras_own_layer():
@@ -43,8 +45,8 @@ def test_has_the_weights_and_the_result_of_keras_own_layer():
     expected, expected_weights = theirs(
         query, keys, attention_mask=MASK[:, None], return_attention_scores=True
     )
-    np.testing.assert_allclose(read, as_numpy(expected), atol=1e-6)
-    np.testing.assert_allclose(weights, as_numpy(expected_weights), atol=1e-6)
+    assert_close(read, as_numpy(expected))
+    assert_close(weights, as_numpy(expected_weights))
 
 
 def test_the_output_is_the_same_whether_or_not_weights_are_returned():

@@ -1,0 +1,172 @@
+"""What a user gets wrong is a `ValueError` that names the argument and both shapes.
+
+It comes before anything is computed: when a model is put together, and in an eager call as well.
+"""
+
+import re
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from keras.layers import GRUCell, LSTMCell
+
+from keras_attention import layers
+from tests.contract import B, K, Q, S, T
+
+D, UNITS = 17, 13
+
+
+def memory():
+    return layers.ContextSensitiveMemory("general")
+
+
+MAKE = {
+    "memory": memory,
+    "additive": lambda: layers.AdditiveAttention(UNITS),
+    "hopfield": layers.Hopfield,
+    "local_m": lambda: layers.MonotonicLocalAttention(1, "general"),
+    "local_p": lambda: layers.PredictiveLocalAttention(1, "general"),
+    "hard": lambda: layers.HardAttention("general"),
+    "luong": lambda: layers.LuongAttention(memory()),
+    "pooling": layers.Pooling,
+    "coverage": lambda: layers.CoverageAttention(UNITS),
+    "neural_coverage": lambda: layers.NeuralCoverageAttention(UNITS),
+    "location_aware": lambda: layers.LocationAwareAttention(UNITS),
+    "recurrent_location": lambda: layers.RecurrentLocationAttention(UNITS),
+    "attend_then_recur": lambda: layers.AttentionRNN(
+        layers.AttendThenRecur(LSTMCell(UNITS), memory())
+    ),
+    "recur_then_attend": lambda: layers.AttentionRNN(
+        layers.RecurThenAttend(GRUCell(UNITS), memory())
+    ),
+    "multi_head": lambda: layers.MultiHeadAttention(2, UNITS),
+    "dense_multi_head": lambda: layers.DenseMultiHeadAttention(2, 2 * UNITS),
+}
+
+
+@pytest.fixture(params=MAKE)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(params=["eager", "symbolic"])
+def tensor(request):
+    """Return what makes a tensor of a shape and dtype: of ones, or symbolic."""
+    if request.param == "eager":
+        return lambda shape, dtype="float32": ops.ones(shape, dtype)
+    return lambda shape, dtype="float32": keras.Input(batch_shape=shape, dtype=dtype)
+
+
+def widths(name):
+    return K if name == "hopfield" else Q
+
+
+def refused(name, tensor, query=None, keys=(B, S, K), values=None, mask=None, dtype="bool"):
+    """Call a layer with tensors of these shapes, and return what the error says."""
+    arguments = [tensor(query or (B, T, widths(name))), tensor(keys)]
+    if values:
+        arguments.append(tensor(values))
+    with pytest.raises(ValueError, match=r"\(") as error:
+        MAKE[name]()(*arguments, attention_mask=mask and tensor(mask, dtype))
+    return str(error.value)
+
+
+@pytest.mark.parametrize("shape", [(B, 1, T, S), (S,)])
+def test_a_mask_of_another_rank(name, tensor, shape):
+    message = refused(name, tensor, mask=shape)
+    assert re.search(r"mask", message)
+    assert re.search(r"\(B, S\)", message)
+    received = str(shape) if len(shape) > 1 else r"5,"
+    assert received in message
+
+
+def test_a_mask_of_another_length(name, tensor):
+    message = refused(name, tensor, mask=(B, S + 1))
+    assert re.search(r"mask must have shape.*\(B, S\).*\(2, 6\)", message, re.DOTALL)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_a_mask_of_numbers(name, tensor, dtype):
+    message = refused(name, tensor, mask=(B, S), dtype=dtype)
+    assert re.search(f"mask must be boolean.*got dtype.*{dtype}", message, re.DOTALL)
+
+
+def test_keys_without_as_many_values(name, tensor):
+    message = refused(name, tensor, values=(B, S - 1, D))
+    assert "keys" in message
+    assert "values" in message
+    assert str((B, S, K)) in message
+    assert str((B, S - 1, D)) in message
+
+
+def test_keys_of_two_axes(name, tensor):
+    message = refused(name, tensor, keys=(B, K))
+    assert re.search(r"keys \(?(must have shape )?\(?B, S, ", message)
+    assert str((B, K)) in message
+
+
+def test_values_of_two_axes(name, tensor):
+    message = refused(name, tensor, values=(B, D))
+    assert re.search(r"values \(?B, S, ", message)
+    assert str((B, D)) in message
+
+
+def test_a_query_of_four_axes(name, tensor):
+    message = refused(name, tensor, query=(B, 1, T, Q))
+    assert re.search("(query|sequence) must have shape", message)
+    assert str((B, 1, T, Q)) in message
+
+
+@pytest.mark.parametrize("score", ["dot", "scaled_dot", "cosine"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        layers.ContextSensitiveMemory,
+        lambda score: layers.MonotonicLocalAttention(1, score),
+        lambda score: layers.PredictiveLocalAttention(1, score),
+        layers.HardAttention,
+        lambda score: layers.LuongAttention(layers.ContextSensitiveMemory(score)),
+    ],
+)
+def test_widths_that_a_score_cannot_compare(tensor, make, score):
+    with pytest.raises(ValueError, match=rf"same width, got query.*, {Q}\) and keys.*, {K}\)"):
+        make(score)(tensor((B, T, Q)), tensor((B, S, K)))
+
+
+def test_widths_inside_a_decoder(tensor):
+    decoder = layers.AttentionRNN(
+        layers.AttendThenRecur(LSTMCell(UNITS), layers.ContextSensitiveMemory("dot"))
+    )
+    with pytest.raises(ValueError, match=rf"same width, got query.*, {UNITS}\) and keys.*, {K}\)"):
+        decoder(tensor((B, T, Q)), tensor((B, S, K)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        layers.ContextSensitiveMemory,
+        layers.MonotonicLocalAttention,
+        layers.PredictiveLocalAttention,
+        layers.HardAttention,
+    ],
+)
+def test_an_unknown_score(make):
+    with pytest.raises(ValueError, match=r"score must be one of dot, .* got 'dott'"):
+        make(score="dott")
+
+
+def test_a_block_whose_read_is_not_as_wide_as_its_query(tensor):
+    block = layers.CrossAttention(layers.AdditiveAttention(UNITS))
+    with pytest.raises(ValueError, match="wide") as error:
+        block(tensor((B, T, Q)), tensor((B, S, K)))
+    assert str(Q) in str(error.value)
+    assert str(K) in str(error.value)
+
+
+def test_a_built_layer_checks_the_next_call_too(name):
+    layer = MAKE[name]()
+    query, keys = ops.ones((B, T, widths(name))), ops.ones((B, S, K))
+    layer(query, keys)
+    with pytest.raises(ValueError, match="mask must have shape"):
+        layer(query, keys, attention_mask=np.ones((B, T), dtype=bool))
