@@ -2,10 +2,12 @@
 
 The rooms, in reading order; a module imports only modules that stand above it:
 
-- `ops`: the mathematics, pure functions over `keras.ops`: masks, scores, lookup.
-- `layers`: thin Keras layers over `ops`: additive, multi-head and cross-attention.
-- `models`: one paper or tutorial a file: `build_rnn_attention`, and the views `encode`, `step`
-  and `attention` over the layers of any model of the package.
+- `ops`: the mathematics, pure functions over `keras.ops`: masks, scores, and what to do with them:
+  soft, hard and local lookups, attention with a past, CTC.
+- `layers`: thin Keras layers over `ops`: the context-sensitive memory with its menu of scores, and
+  every other attention; decoder cells that attend.
+- `models`: one paper or tutorial a file: `build_rnn_attention`, `build_bilstm_attention`,
+  `build_seq2seq`; and the views `encode`, `step` and `attention` over the layers of any of them.
 - `files`: output that appears whole or not at all.
 - `text`: strings to ids and back: `normalize`, `Vocabulary`.
 - `grammar_files`: words and rules of a synchronous grammar, read from a folder and checked.
@@ -18,6 +20,7 @@ The rooms, in reading order; a module imports only modules that stand above it:
 - `translator`: sentence to `Translation(text, tokens, attention)`; save and load.
 - `scoring`: how good a translator is: loss, BLEU, and whether it looks at the right word.
 - `runs`: one training run, from a corpus to a folder with everything in it.
+- `comparison`: with and without attention, BLEU by sentence length.
 - `cli`: the command line.
 
 Importing the package imports Keras and registers the package's layers, losses and metrics, so that
@@ -34,6 +37,7 @@ __version__ = "0.1.0"
 _TRUNK = ("ops", "layers", "models", "training")
 _ROOMS = (
     "cli",
+    "comparison",
     "corpora",
     "decoding",
     "evaluation",

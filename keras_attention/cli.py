@@ -1,4 +1,4 @@
-"""The command line: `keras-attention demo | train | translate | evaluate`.
+"""The command line: `keras-attention demo | train | translate | evaluate | compare`.
 
 Thin: reads arguments, calls the rooms, prints. A wrong input is one line on stderr and exit code 2.
 Keras is imported inside the commands, so that `--help` answers at once.
@@ -53,7 +53,6 @@ def demo(
     sentence should use its words: people, animals, food and things; in the present or the past.
     """
     from keras_attention import corpora, plotting, runs, scoring, text
-    from keras_attention.translator import Translator
 
     plotting.check_plot_path(plot)
     _check_sentence(sentence)
@@ -68,13 +67,9 @@ def demo(
     settings = runs.Settings(**DEMO_SETTINGS)
     if (out / runs.HISTORY_FILE).is_file():
         print(f"Found the model of an earlier demo in {out}; delete it to train again.")
-        translator = Translator.load(out)
     else:
         print(f"Training {settings.epochs} epochs of {settings.steps} batches: {DEMO_TIME}.")
-        resume = (out / runs.CONFIG_FILE).is_file()
-        translator = runs.train(
-            parts.train, parts.validation, out, settings, resume=resume, verbose=_verbosity()
-        )
+    translator = runs.ensure(parts.train, parts.validation, out, settings, verbose=_verbosity())
     print(f"Scoring {len(parts.test):,} held-out sentences …")
     _print_report(scoring.evaluate(translator, parts.test))
     rates = scoring.alignment_error_rates(translator, parts.test)
@@ -102,8 +97,35 @@ def train(
         str | None,
         typer.Option(help="A validation file; by default 2 % of the corpus.", show_default=False),
     ] = None,
-    model: Annotated[str | None, _setting("The architecture: `rnn`.", "rnn")] = None,
-    attention: Annotated[str | None, _setting("`multi_head` or `additive`.", "multi_head")] = None,
+    model: Annotated[
+        str | None,
+        _setting(
+            "`rnn`, the tutorial's; `bilstm`, the lecture's, which attends inside its loop; or "
+            "`seq2seq`, without attention.",
+            "rnn",
+        ),
+    ] = None,
+    attention: Annotated[
+        str | None,
+        _setting(
+            "`multi-head` (rnn), `global`, `local-m` (bilstm), `local-p`, `hard` (rnn); with a "
+            "past: `coverage`, `neural-coverage`, `location-aware`, `recurrent-location` (bilstm); "
+            "a summary that ignores what is asked: `last`, `max`, `mean`.",
+            "multi-head, bilstm: global",
+        ),
+    ] = None,
+    score: Annotated[
+        str | None,
+        _setting(
+            "Of global, local and hard attention: `dot`, `scaled-dot`, `cosine`, `general`, "
+            "`concat`, `additive`, `two-layer`, `location`.",
+            "additive, bilstm: two-layer",
+        ),
+    ] = None,
+    half_width: Annotated[
+        int | None, _setting("Of the window of local attention, in words.", 3)
+    ] = None,
+    pooling: Annotated[str | None, _setting("Of seq2seq: `last`, `max` or `mean`.", "last")] = None,
     units: Annotated[int | None, _setting("Width of the model.", 256)] = None,
     vocabulary: Annotated[int | None, _setting("Most words a language.", 5000)] = None,
     batch_size: Annotated[int | None, _setting("Sentences a batch.", 64)] = None,
@@ -127,7 +149,10 @@ def train(
 
     given = {
         "model": model,
-        "attention": attention,
+        "attention": attention and attention.replace("-", "_"),
+        "score": score and score.replace("-", "_"),
+        "half_width": half_width,
+        "pooling": pooling,
         "units": units,
         "vocabulary": vocabulary,
         "batch_size": batch_size,
@@ -252,6 +277,75 @@ def evaluate(
             path.write_text("".join(f"{h}\n" for h in report.hypotheses), encoding="utf-8")
     print(f"{len(pairs):,} sentence pairs")
     _print_report(report)
+
+
+@app.command()
+def compare(
+    out: Annotated[Path, typer.Option(help="Folder for everything.", show_default=False)],
+    corpus: Annotated[
+        str, typer.Option(help="`bundled`, `spa-eng`, or a file with English⇥Spanish lines.")
+    ] = "bundled",
+    validation: Annotated[
+        str | None,
+        typer.Option(
+            help="A file to validate and to score on; by default two parts of the corpus.",
+            show_default=False,
+        ),
+    ] = None,
+    units: Annotated[int, typer.Option(help="Width of the models.")] = 256,
+    vocabulary: Annotated[int, typer.Option(help="Most words a language.")] = 5000,
+    batch_size: BatchSize = 64,
+    epochs: Annotated[int, typer.Option(help="Most epochs.")] = 100,
+    steps: Annotated[int, typer.Option(help="Batches an epoch.")] = 100,
+    patience: Annotated[
+        int, typer.Option(help="Epochs without improvement until training stops.")
+    ] = 3,
+    learning_rate: Annotated[float, typer.Option(help="Of Adam.")] = 0.001,
+    seed: Annotated[int, typer.Option(help="Of weights and order.")] = 0,
+):
+    """Train with and without attention, and draw BLEU by sentence length.
+
+    Three translators on the same pairs: with attention; the same with a mean in its place; and the
+    plain sequence-to-sequence model. What is in the folder already is used, so a command that was
+    interrupted goes on.
+    """
+    from keras_attention import comparison, corpora, runs
+
+    settings = runs.Settings(
+        units=units,
+        vocabulary=vocabulary,
+        batch_size=batch_size,
+        epochs=epochs,
+        steps=steps,
+        patience=patience,
+        learning_rate=learning_rate,
+        seed=seed,
+    )
+    pairs = corpora.load(corpus)
+    if validation:
+        scored = corpora.load(validation)
+        parts = corpora.Split(pairs, scored, scored)
+    else:
+        parts = corpora.split(pairs)
+    compared = comparison.compare(
+        parts,
+        out,
+        settings,
+        sources={"corpus": corpus, "validation": validation},
+        verbose=_verbosity(),
+        progress=_progress("Translating"),
+    )
+    names = list(comparison.CONTENDERS)
+    print(f"{'tokens':<8}{'sentences':>10}" + "".join(f"{name:>12}" for name in names))
+    for place, (shortest, longest) in enumerate(compared.ranges):
+        length = f"{shortest}" if shortest == longest else f"{shortest}–{longest}"
+        scores = "".join(f"{compared.by_length[name][place]:>12.1f}" for name in names)
+        print(f"{length:<8}{compared.counts[place]:>10,}{scores}")
+    scores = "".join(f"{compared.overall[name]:>12.1f}" for name in names)
+    print(f"{'all':<8}{len(parts.test):>10,}{scores}")
+    for name in names:
+        print(f"  {name}: {comparison.LABELS[name]}")
+    print(f"BLEU by length: {out / comparison.PICTURE_FILE}")
 
 
 def _print_report(report):

@@ -5,6 +5,7 @@ pair `(context, target)` of token positions, counted from 0. BLEU and chrF are s
 every score carries sacrebleu's signature, without which two numbers cannot be compared.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import index
 from typing import NamedTuple
@@ -63,6 +64,40 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], *, normalized=Fal
     # force: sacrebleu would warn that the text looks tokenized, which is what it is.
     metric = BLEU(tokenize="none", force=True) if normalized else BLEU()
     return _corpus_score(metric, hypotheses, references)
+
+
+def length_ranges(lengths: Sequence[int], at_least: int) -> list[tuple[int, int]]:
+    """Cut sentence lengths into ranges that hold enough sentences to be scored.
+
+    Args:
+        lengths: one a sentence.
+        at_least: sentences a range. Neighbouring lengths are joined until there are so many; what
+            is left over at the long end joins the last range.
+
+    Returns:
+        Ranges (shortest, longest) in ascending order, both ends included.
+
+    Raises:
+        ValueError: there are no lengths.
+
+    Example:
+    >>> length_ranges([3, 3, 4, 5, 5, 5, 9], at_least=2)
+    [(3, 3), (4, 9)]
+    """
+    if not len(lengths):
+        raise ValueError("there must be at least one length, got none")
+    counts = Counter(lengths)
+    ranges, waiting = [], []
+    for length in sorted(counts):
+        waiting.append(length)
+        if sum(counts[each] for each in waiting) >= at_least:
+            ranges.append((waiting[0], waiting[-1]))
+            waiting = []
+    if waiting and ranges:
+        ranges[-1] = (ranges[-1][0], waiting[-1])
+    elif waiting:
+        ranges.append((waiting[0], waiting[-1]))
+    return ranges
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:

@@ -1,5 +1,6 @@
 """One training run: from a corpus to a folder with the model and all that belongs to it."""
 
+import inspect
 import json
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -14,6 +15,7 @@ from keras_attention.text import Vocabulary
 from keras_attention.training import RunCheckpoint, compile_for_training
 from keras_attention.translator import CONFIG_FILE, FORMAT, Translator, read_config
 
+CHOICES = ("attention", "score", "half_width", "pooling")  # settings that not every model has
 CHECKPOINTS, HISTORY_FILE, CURVES_FILE = "checkpoints", "history.json", "curves.png"
 
 
@@ -23,7 +25,11 @@ class Settings:
 
     Attributes:
         model: name of the builder, a key of `keras_attention.models.BUILDERS`.
-        attention: `"multi_head"` or `"additive"`.
+        attention: name of an attention that the model can do with, see
+            `keras_attention.models.attentions`; None: the model's own, as for the next three.
+        score: name of a score, where model and attention leave a choice.
+        half_width: of the window of local attention.
+        pooling: of a model without attention.
         units: width of the model.
         vocabulary: most words a language.
         batch_size: sentences a batch.
@@ -35,7 +41,10 @@ class Settings:
     """
 
     model: str = "rnn"
-    attention: str = "multi_head"
+    attention: str | None = None
+    score: str | None = None
+    half_width: int | None = None
+    pooling: str | None = None
     units: int = 256
     vocabulary: int = 5000
     batch_size: int = 64
@@ -50,6 +59,14 @@ class Settings:
             raise ValueError(
                 f"model must be one of {', '.join(models.BUILDERS)}, got {self.model!r}"
             )
+        takes = inspect.signature(models.BUILDERS[self.model]).parameters
+        for name in self.choices:
+            if name not in takes:
+                its_own = " and ".join(each for each in CHOICES if each in takes)
+                raise ValueError(
+                    f"the model {self.model} has no {name}; it has {its_own}, got "
+                    f"{name} {getattr(self, name)!r}"
+                )
         for name in ("units", "vocabulary", "batch_size", "epochs", "steps", "patience"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
@@ -57,6 +74,11 @@ class Settings:
             raise ValueError(f"seed must be at least 0 and below 2**32, got {self.seed}")
         if not self.learning_rate > 0:
             raise ValueError(f"learning_rate must be positive, got {self.learning_rate}")
+
+    @property
+    def choices(self):
+        """What was chosen of the model's own settings, by name."""
+        return {name: getattr(self, name) for name in CHOICES if getattr(self, name) is not None}
 
 
 def train(
@@ -136,6 +158,39 @@ def train(
     return translator
 
 
+def ensure(train_pairs, validation_pairs, folder, settings=None, *, sources=None, verbose="auto"):
+    """Return the translator of a run: loaded if it has finished, else trained to its end.
+
+    Args:
+        train_pairs: as for `train`.
+        validation_pairs: as for `train`.
+        folder: as for `train`; it may hold the run, begun or finished.
+        settings: as for `train`.
+        sources: as for `train`.
+        verbose: as for `train`.
+
+    Returns:
+        The `Translator`.
+
+    Raises:
+        ValueError: the run in the folder has other settings or pairs; and as for `train`.
+    """
+    settings, folder = settings or Settings(), Path(folder)
+    if (folder / HISTORY_FILE).is_file():
+        _check_same_run(folder, _describe(train_pairs, validation_pairs, settings, sources))
+        return Translator.load(folder)
+    begun = (folder / CONFIG_FILE).is_file()
+    return train(
+        train_pairs,
+        validation_pairs,
+        folder,
+        settings,
+        sources=sources,
+        resume=begun,
+        verbose=verbose,
+    )
+
+
 def check_no_run(folder):
     """Check that a folder is free for a new run.
 
@@ -172,7 +227,7 @@ def build(settings, context_vocabulary, target_vocabulary):
         context_vocabulary=len(context_vocabulary),
         target_vocabulary=len(target_vocabulary),
         units=settings.units,
-        attention=settings.attention,
+        **settings.choices,
     )
 
 
@@ -200,6 +255,8 @@ def _describe(train_pairs, validation_pairs, settings, sources):
 def _begun(folder, config, resume):
     """Check the folder of a run before anything takes time; the run is there if the block ends."""
     if resume:
+        if (folder / HISTORY_FILE).is_file() and not (folder / CHECKPOINTS).is_dir():
+            raise ValueError(f"the run in {folder} has finished; there is nothing to resume")
         _check_same_run(folder, config)
         yield
     else:
@@ -211,8 +268,6 @@ def _begun(folder, config, resume):
 
 def _check_same_run(folder, config):
     before = read_settings(folder)
-    if (folder / HISTORY_FILE).is_file() and not (folder / CHECKPOINTS).is_dir():
-        raise ValueError(f"the run in {folder} has finished; there is nothing to resume")
     corpus = read_config(folder).get("corpus")
     if corpus != config["corpus"]:
         raise ValueError(

@@ -6,7 +6,7 @@ import keras
 
 from keras_attention import evaluation, models
 from keras_attention.corpora import Batches
-from keras_attention.text import join_words, normalize
+from keras_attention.text import join_words, normalize, split_words
 from keras_attention.training import compile_for_training
 from keras_attention.translator import mean_attention
 
@@ -74,6 +74,37 @@ def evaluate(translator, pairs, *, batch_size=64, progress=iter):
         evaluation.chrf(hypotheses, references),
         hypotheses,
     )
+
+
+def bleu_by_length(hypotheses, pairs):
+    """Score translations apart by the length of their source.
+
+    Args:
+        hypotheses: the translations, as in `Report.hypotheses`.
+        pairs: what they are translations of.
+
+    Returns:
+        Ranges of length in tokens, both ends included; the number of sentences in each, at least
+        30 and a twentieth of all, where there are so many; and the BLEU of each on normalised
+        lower-cased words.
+
+    Raises:
+        ValueError: there are no pairs.
+    """
+    lengths = [len(split_words(pair.context)) for pair in pairs]
+    ranges = evaluation.length_ranges(lengths, max(30, len(pairs) / 20))
+    counts, scores = [], []
+    for shortest, longest in ranges:
+        rows = [row for row, length in enumerate(lengths) if shortest <= length <= longest]
+        counts.append(len(rows))
+        scores.append(
+            evaluation.bleu(
+                [normalize(hypotheses[row]) for row in rows],
+                [normalize(pairs[row].target) for row in rows],
+                normalized=True,
+            ).value
+        )
+    return ranges, counts, scores
 
 
 def alignment_error_rates(translator, pairs, *, batch_size=64):

@@ -89,13 +89,37 @@ WRONG = [
     (("evaluate", "RUN", "--corpus", "latin.tsv"), "latin.tsv, line 5 is not UTF-8"),
     (("evaluate", "RUN", "--corpus", "long.tsv"), "at most 64 tokens, got 71.*'yes yes"),
     # Settings
-    ((*TRAIN, *SMALL, "--attention", "none"), "one of multi_head, additive, got 'none'"),
-    ((*TRAIN, "small.tsv", "--model", "horse"), "model must be one of rnn, got 'horse'"),
+    ((*TRAIN, *SMALL, "--attention", "none"), "one of multi_head, global, .*, got 'none'"),
+    ((*TRAIN, *SMALL, "--attention", "local-m"), "one of multi_head, .*, got 'local_m'"),
+    ((*TRAIN, *SMALL, "--attention", "global", "--score", "sum"), "one of dot, .*, got 'sum'"),
+    ((*TRAIN, *SMALL, "--score", "dot"), "multi_head attention has a score of its own"),
+    (
+        (*TRAIN, *SMALL, "--model", "bilstm", "--attention", "local-p", "--half-width", "-2"),
+        "half_width must be positive, got -2",
+    ),
+    (
+        (*TRAIN, *SMALL, "--model", "bilstm", "--score", "dot"),  # an odd number of units
+        r"same width, got query .* = \(None, 1, 5\) and keys .* = \(None, None, 4\)",
+    ),
+    (
+        (*TRAIN, "small.tsv", "--model", "seq2seq", "--attention", "global"),
+        "seq2seq has no attention; it has pooling, got attention 'global'",
+    ),
+    (
+        (*TRAIN, "small.tsv", "--model", "horse"),
+        "model must be one of rnn, bilstm, seq2seq, got 'horse'",
+    ),
     ((*TRAIN, "small.tsv", "--epochs", "0"), "epochs must be at least 1, got 0"),
     ((*TRAIN, "small.tsv", "--epochs", "many"), "Invalid value for '--epochs'"),
     ((*TRAIN, "small.tsv", "--colour", "blue"), "No such option"),
     (("train", "--corpus", "small.tsv"), "Missing option '--out'"),
     (("fly",), "No such command 'fly'"),
+    (
+        ("compare", "--out", "new", "--corpus", "none.tsv"),
+        "none.tsv is no file",
+    ),
+    (("compare", "--out", "new", "--epochs", "0"), "epochs must be at least 1, got 0"),
+    (("compare", "--out", "new", "--corpus", *SMALL, "--units", "0"), "units must be at least 1"),
     ((*EVALUATE, "--part", "test"), "at least one sentence pair, got none"),
     ((*EVALUATE, "--part", "none"), "--part must be one of all, "),
     # Folders

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
+from keras_attention import evaluation
 from keras_attention.evaluation import (
     Score,
     alignment_error_rate,
@@ -220,3 +221,20 @@ print("sacrebleu" in sys.modules)
     file = sys.modules[bleu.__module__].__file__
     run = subprocess.run([sys.executable, "-c", code, file], capture_output=True, text=True)
     assert run.stdout.strip() == "False", run.stderr
+
+
+# Lengths
+
+
+def test_length_ranges_hold_at_least_so_many_sentences_and_every_sentence():
+    lengths = [*[3] * 4, *[4] * 49, *[5] * 141, *[6] * 312, *[10] * 63, *[11] * 24, *[13] * 5]
+    ranges = evaluation.length_ranges(lengths, 61)
+    assert ranges == [(3, 5), (6, 6), (10, 13)]
+    assert all(any(a <= length <= b for a, b in ranges) for length in lengths)
+    assert evaluation.length_ranges([7, 2, 2], 1) == [(2, 2), (7, 7)]
+    assert evaluation.length_ranges([7, 2, 2], 30) == [(2, 7)]
+
+
+def test_no_length_is_an_error():
+    with pytest.raises(ValueError, match="at least one length, got none"):
+        evaluation.length_ranges([], 3)

@@ -68,7 +68,7 @@ def test_layers_are_known_to_keras_once_the_package_is_imported(tmp_path):
     from keras_attention.models import build_rnn_attention
 
     path = tmp_path / "model.keras"
-    build_rnn_attention(11, 13, units=5, attention="additive").save(path)
+    build_rnn_attention(11, 13, units=5, attention="global").save(path)
     program = """
 import json, sys
 import keras, keras_attention

@@ -18,6 +18,7 @@ from keras_attention import runs, scoring
 from keras_attention.corpora import Pair
 from keras_attention.runs import Settings
 from keras_attention.text import normalize
+from keras_attention.translator import Translator
 from tests.conftest import RUN_FILES, files
 
 
@@ -76,6 +77,41 @@ def test_the_weights_of_the_best_epoch_are_kept(tiny_run):
 def test_the_vocabularies_are_learned_from_the_training_pairs(tiny_run):
     words = {word for pair in tiny_run.train for word in normalize(pair.context).split()}
     assert set(tiny_run.translator.context_vocabulary.words[4:]) == words
+
+
+# Every model
+
+
+OF_EVERY_MODEL = [
+    {"model": "rnn", "attention": "local_p", "score": "general"},
+    {"model": "bilstm"},
+    {"model": "bilstm", "attention": "neural_coverage"},
+    {"model": "bilstm", "attention": "local_m", "half_width": 2, "score": "cosine"},
+    {"model": "seq2seq"},
+]
+
+
+@pytest.mark.parametrize("choices", OF_EVERY_MODEL, ids=lambda c: "_".join(map(str, c.values())))
+def test_every_model_trains_translates_plots_and_loads_again(tiny_run, tmp_path, choices):
+    settings = replace(tiny_run.settings, units=16, epochs=2, **choices)
+    folder = tmp_path / "run"
+    translator = runs.train(tiny_run.train, tiny_run.validation, folder, settings, verbose=0)
+    assert files(folder) == RUN_FILES
+    assert history(folder)["masked_loss"][-1] < history(folder)["masked_loss"][0]
+    assert runs.read_settings(folder)["model"] == choices["model"]
+    source = tiny_run.train[0].context
+    translation = translator(source)
+    loaded = Translator.load(folder)(source)
+    assert loaded.text == translation.text
+    np.testing.assert_array_equal(loaded.attention, translation.attention)
+    assert translation.attention.shape == (
+        len(translation.target_tokens),
+        len(translation.context_tokens),
+    )
+    translation.plot(tmp_path / "heatmap.png")
+    assert (tmp_path / "heatmap.png").read_bytes().startswith(b"\x89PNG")
+    report = scoring.evaluate(translator, tiny_run.validation, batch_size=13)
+    assert report.loss == pytest.approx(min(history(folder)["val_masked_loss"]), rel=1e-5)
 
 
 # Interrupted runs

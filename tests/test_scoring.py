@@ -79,3 +79,17 @@ def test_alignment_error_rates_of_a_case_by_hand(tiny_run, monkeypatch):
     # 4 links are right; attention has 3 of them in 4, the diagonal (1, 1) alone in 4.
     assert rates.attention == pytest.approx(1 - 2 * 3 / (4 + 4))
     assert rates.diagonal == pytest.approx(1 - 2 * 1 / (4 + 4))
+
+
+def test_bleu_by_length_scores_each_range_apart():
+    targets = ["one two three four five .", "red blue green black white ."]
+    pairs = [
+        *(AlignedPair("uno dos", targets[0], ()) for _ in range(31)),
+        *(AlignedPair("uno dos tres", targets[1], ()) for _ in range(37)),
+        AlignedPair("uno dos tres cuatro", targets[1], ()),
+    ]
+    hypotheses = [targets[0]] * 31 + [targets[0]] * 37 + [targets[1]]
+    ranges, counts, scores = scoring.bleu_by_length(hypotheses, pairs)
+    assert (ranges, counts) == ([(2, 2), (3, 4)], [31, 38])
+    assert scores[0] == pytest.approx(100)
+    assert scores[1] < 20

@@ -7,10 +7,11 @@ target ids  → embedding → GRU → cross-attention ◄────┘ → den
 import keras
 from keras import layers, ops
 
-from keras_attention.layers import AdditiveAttention, CrossAttention, MultiHeadAttention
-from keras_attention.ops import padding_mask
+from keras_attention.layers import CrossAttention
+from keras_attention.models.attentions import make_attention
+from keras_attention.models.encoder_decoder import annotate, check_sizes, join
 
-ATTENTIONS = ("multi_head", "additive")
+ATTENTIONS = ("multi_head", "global", "local_p", "hard", "last", "max", "mean")
 
 
 def build_rnn_attention(
@@ -18,6 +19,8 @@ def build_rnn_attention(
     target_vocabulary=5000,
     units=256,
     attention="multi_head",
+    score=None,
+    half_width=None,
     name="rnn_attention",
 ):
     """Build the tutorial's Spanish→English translator: two GRUs and the attention between them.
@@ -31,7 +34,11 @@ def build_rnn_attention(
         target_vocabulary: number of target ids, V; 0 is padding.
         units: width of embeddings, GRUs and attention, D.
         attention: `"multi_head"`, one head of Keras' multi-head attention as in the tutorial; or
-            `"additive"`, that of Bahdanau et al. (2015).
+            `"global"`, `"local_p"`, `"hard"`, `"last"`, `"max"` or `"mean"`, see
+            `keras_attention.models.attentions`. The queries are computed all at once, so that
+            attentions with a past are for `build_bilstm_attention`.
+        score: of global, local and hard attention, `"additive"` by default.
+        half_width: of the window of local attention.
         name: name of the model.
 
     Returns:
@@ -40,67 +47,44 @@ def build_rnn_attention(
         `encode`, `step` and `attention` of this package are made of them.
 
     Raises:
-        ValueError: `attention` is not one of the names, or a number is not positive.
+        ValueError: there is no such attention or score, it does not go with another argument, or
+            a number is not positive.
 
     References:
         https://www.tensorflow.org/text/tutorials/nmt_with_attention;
         Bahdanau, Cho, Bengio (2015), arXiv:1409.0473; Luong, Pham, Manning (2015),
         arXiv:1508.04025.
     """
-    if min(context_vocabulary, target_vocabulary, units) < 1:
-        raise ValueError(
-            "context_vocabulary, target_vocabulary and units must be positive, "
-            f"got {context_vocabulary}, {target_vocabulary} and {units}"
-        )
-    if attention not in ATTENTIONS:
-        raise ValueError(f"attention must be one of {', '.join(ATTENTIONS)}, got {attention!r}")
-
-    # Layers
+    check_sizes(
+        context_vocabulary=context_vocabulary, target_vocabulary=target_vocabulary, units=units
+    )
+    attend = make_attention(attention, units, score, half_width, among=ATTENTIONS)
     encoder = _build_encoder(context_vocabulary, units)
-    decoder = _build_decoder(target_vocabulary, units, attention)
-
-    # Model: the decoder is fed the right answer, shifted by one (teacher forcing)
-    inputs = {
-        "context": keras.Input((None,), dtype="int32", name="context"),
-        "target": keras.Input((None,), dtype="int32", name="target"),
-    }
-    outputs = decoder({**encoder(inputs["context"]), "target": inputs["target"]})
-    return keras.Model(inputs, outputs["logits"], name=name)
+    decoder = _build_decoder(target_vocabulary, units, attend)
+    return join(encoder, decoder, name)
 
 
 def _build_encoder(vocabulary, units):
     """Ids (B, S) → the memory, and the state from which the decoder starts."""
-    # Layers
-    embedding = layers.Embedding(vocabulary, units, name="context_embedding")
     rnn = layers.Bidirectional(
         layers.RNN(layers.GRUCell(units), return_sequences=True),
         merge_mode="sum",
         name="context_rnn",
     )
-
-    # Model
     context = keras.Input((None,), dtype="int32", name="context")
-    mask = padding_mask(context)
-    annotations = rnn(embedding(context), mask=mask)
-    # Padding has no annotation. The operation also takes off the implicit mask of the RNN's output,
-    # which Keras would carry along beside the explicit one.
-    values = ops.where(ops.expand_dims(mask, -1), annotations, 0.0)
+    mask, values, _ = annotate(context, vocabulary, units, rnn)
     memory = {"mask": mask, "values": values}
     state = ops.zeros_like(values[:, 0])
     return keras.Model(context, {"memory": memory, "state": state}, name="encoder")
 
 
-def _build_decoder(vocabulary, units, attention):
+def _build_decoder(vocabulary, units, attend):
     """Ids (B, T), memory and state → logits (B, T, V), attention weights, the next state."""
     # Layers
     embedding = layers.Embedding(vocabulary, units, name="target_embedding")
     rnn = layers.RNN(
         layers.GRUCell(units), return_sequences=True, return_state=True, name="target_rnn"
     )
-    if attention == "multi_head":
-        attend = MultiHeadAttention(num_heads=1, key_dim=units, name="multi_head_attention")
-    else:
-        attend = AdditiveAttention(units, name="additive_attention")
     cross_attention = CrossAttention(attend, name="cross_attention")
     to_logits = layers.Dense(vocabulary, name="logits")
 

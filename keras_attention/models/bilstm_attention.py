@@ -1,0 +1,115 @@
+"""The lecture's model: a bidirectional LSTM, and an LSTM that looks back before every word.
+
+context ids → embedding → bidirectional LSTM → h                          (B, S, 2 M₁)
+α_t = softmax over time of NeuralNet([s_{t−1}; h]),  c_t = Σ_t′ α_tt′ h_t′   (B, S, 1), (B, 2 M₁)
+s_t = LSTM([c_t; y_{t−1}], s_{t−1}) → dense → logits                      (B, M₂), (B, V)
+"""
+
+import keras
+from keras import layers
+
+from keras_attention.layers import AttendThenRecur, AttentionRNN
+from keras_attention.models.attentions import make_attention
+from keras_attention.models.encoder_decoder import annotate, check_sizes, inputs_like, join
+
+ATTENTIONS = (
+    *("global", "local_m", "local_p"),
+    *("coverage", "neural_coverage", "location_aware", "recurrent_location"),
+    *("last", "max", "mean"),
+)
+
+
+def build_bilstm_attention(
+    context_vocabulary=5000,
+    target_vocabulary=5000,
+    units=256,
+    encoder_units=None,
+    attention="global",
+    score=None,
+    half_width=None,
+    name="bilstm_attention",
+):
+    """Build the translator of the lecture notes, with the attention inside the decoder's loop.
+
+    The decoder's state before a word, s_{t−1}, asks; what is read enters the LSTM beside the word
+    before (teacher forcing). The decoder starts from zeros, as in the notes: all that it knows of
+    the context it has read.
+
+    Args:
+        context_vocabulary: number of context ids; 0 is padding.
+        target_vocabulary: number of target ids, V; 0 is padding.
+        units: M₂, width of the decoder's LSTM and of the embeddings.
+        encoder_units: M₁, width of the encoder's LSTM in each direction; None: units / 2, so that
+            queries and keys are equally wide and every score applies.
+        attention: `"global"` as in the notes; or another of
+            `keras_attention.models.attentions`: `"local_m"`, `"local_p"`; with a past:
+            `"coverage"`, `"neural_coverage"`, `"location_aware"`, `"recurrent_location"`; or a
+            summary that ignores what is asked: `"last"`, `"max"`, `"mean"`.
+        score: of global and local attention; by default the notes' network with two layers,
+            `"two_layer"`.
+        half_width: of the window of local attention.
+        name: name of the model.
+
+    Returns:
+        A functional `keras.Model`: `{"context": ids (B, S), "target": ids (B, T)}` → logits
+        (B, T, V). Its layers "encoder" and "decoder" are functional models themselves; the views
+        `encode`, `step` and `attention` of this package are made of them.
+
+    Raises:
+        ValueError: there is no such attention or score, it does not go with another argument, or
+            a number is not positive.
+
+    References:
+        Bahdanau, Cho, Bengio (2015), arXiv:1409.0473, whose RNNs are GRUs.
+    """
+    encoder_units = max(units // 2, 1) if encoder_units is None else encoder_units
+    check_sizes(
+        context_vocabulary=context_vocabulary,
+        target_vocabulary=target_vocabulary,
+        units=units,
+        encoder_units=encoder_units,
+    )
+    attend = make_attention(
+        attention, units, score, half_width, among=ATTENTIONS, default_score="two_layer"
+    )
+    cell = AttendThenRecur(layers.LSTMCell(units, name="lstm"), attend, name="attend_then_recur")
+    encoder = _build_encoder(context_vocabulary, units, encoder_units, cell.initial_states)
+    decoder = _build_decoder(target_vocabulary, units, cell, encoder.output)
+    return join(encoder, decoder, name)
+
+
+def _build_encoder(vocabulary, width, units, initial_states):
+    """Ids (B, S) → the memory, and the states from which the decoder starts."""
+    rnn = layers.Bidirectional(
+        layers.RNN(layers.LSTMCell(units), return_sequences=True), name="context_rnn"
+    )
+    context = keras.Input((None,), dtype="int32", name="context")
+    mask, values, _ = annotate(context, vocabulary, width, rnn)
+    memory = {"mask": mask, "values": values}
+    return keras.Model(context, {"memory": memory, "state": initial_states(mask)}, name="encoder")
+
+
+def _build_decoder(vocabulary, width, cell, encoded):
+    """Ids (B, T), memory and states → logits (B, T, V), attention weights, the next states."""
+    # Layers
+    embedding = layers.Embedding(vocabulary, width, name="target_embedding")
+    rnn = AttentionRNN(cell, name="target_rnn")
+    to_logits = layers.Dense(vocabulary, name="logits")
+
+    # Model
+    target = keras.Input((None,), dtype="int32", name="target")
+    mask, values = inputs_like([encoded["memory"]["mask"], encoded["memory"]["values"]])
+    state = inputs_like(encoded["state"])
+    x, weights, next_state = rnn(
+        embedding(target),
+        values,
+        attention_mask=mask,
+        initial_states=state,
+        return_attention_scores=True,
+        return_state=True,
+    )
+    return keras.Model(
+        {"memory": {"mask": mask, "values": values}, "state": state, "target": target},
+        {"logits": to_logits(x), "state": next_state, "weights": {"attention": weights}},
+        name="decoder",
+    )

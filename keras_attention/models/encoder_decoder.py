@@ -1,0 +1,65 @@
+"""What the recurrent encoder-decoders share: reading the context, and joining the two halves."""
+
+import keras
+from keras import layers, ops
+
+from keras_attention.ops import padding_mask
+
+
+def check_sizes(**sizes):
+    """Check that sizes are positive.
+
+    Raises:
+        ValueError: one is not.
+    """
+    if min(sizes.values()) < 1:
+        *names, last = sizes
+        raise ValueError(
+            f"{', '.join(names)} and {last} must be positive, got "
+            f"{', '.join(map(str, list(sizes.values())[:-1]))} and {sizes[last]}"
+        )
+
+
+def annotate(context, vocabulary, width, rnn):
+    """Read a context: ids (B, S) → mask (B, S), annotations (B, S, D), and the RNN's states.
+
+    Args:
+        context: symbolic ids; 0 is padding.
+        vocabulary: number of ids.
+        width: of the embedding.
+        rnn: layer that returns the sequence of its outputs, and states if it is made to.
+
+    Returns:
+        The mask; annotations that are 0 at padding; a list of states, maybe empty.
+    """
+    embedding = layers.Embedding(vocabulary, width, name="context_embedding")
+    mask = padding_mask(context)
+    outputs = rnn(embedding(context), mask=mask)
+    annotations, *states = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    # Padding has no annotation. The operation also takes off the implicit mask of the RNN's output,
+    # which Keras would carry along beside the explicit one.
+    return mask, ops.where(ops.expand_dims(mask, -1), annotations, 0.0), states
+
+
+def inputs_like(tensors):
+    """Return a symbolic input for each of some symbolic tensors, batch apart."""
+    return [keras.Input(tensor.shape[1:], dtype=tensor.dtype) for tensor in tensors]
+
+
+def join(encoder, decoder, name):
+    """Join two halves: the decoder is fed the right answer, shifted by one (teacher forcing).
+
+    Args:
+        encoder: ids (B, S) → `{"memory": ..., "state": ...}`.
+        decoder: `{"memory": ..., "state": ..., "target": ids (B, T)}` → `{"logits", ...}`.
+        name: of the model.
+
+    Returns:
+        A functional model `{"context", "target"}` → logits (B, T, V).
+    """
+    inputs = {
+        "context": keras.Input((None,), dtype="int32", name="context"),
+        "target": keras.Input((None,), dtype="int32", name="target"),
+    }
+    outputs = decoder({**encoder(inputs["context"]), "target": inputs["target"]})
+    return keras.Model(inputs, outputs["logits"], name=name)

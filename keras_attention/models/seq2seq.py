@@ -1,0 +1,87 @@
+"""Sequence to sequence without attention: the whole context in one vector.
+
+context ids → embedding → LSTM → pooling → (s₀, c₀);   s_t = LSTM(y_{t−1}, s_{t−1}) → dense → logits
+"""
+
+import keras
+from keras import layers, ops
+
+from keras_attention.layers import Pooling
+from keras_attention.models.encoder_decoder import annotate, check_sizes, inputs_like, join
+
+
+def build_seq2seq(
+    context_vocabulary=5000,
+    target_vocabulary=5000,
+    units=256,
+    pooling="last",
+    name="seq2seq",
+):
+    """Build the translator that attention is compared with: two LSTMs and a bottleneck between.
+
+    Args:
+        context_vocabulary: number of context ids; 0 is padding.
+        target_vocabulary: number of target ids, V; 0 is padding.
+        units: width of embeddings and LSTMs.
+        pooling: how the encoder's outputs become the decoder's first state: `"last"`, the state
+            after the last word, with the LSTM's cell, as in Sutskever et al. (2014); `"max"` or
+            `"mean"` over all words, with a cell of zeros.
+        name: name of the model.
+
+    Returns:
+        A functional `keras.Model`: `{"context": ids (B, S), "target": ids (B, T)}` → logits
+        (B, T, V), with the layers "encoder" and "decoder" like every model of the package. In place
+        of attention weights it shows the shares of the words in the pooled vector, which are the
+        same for every target word.
+
+    Raises:
+        ValueError: there is no such pooling, or a number is not positive.
+
+    References:
+        Sutskever, Vinyals, Le (2014), Sequence to sequence learning with neural networks,
+        arXiv:1409.3215.
+    """
+    check_sizes(
+        context_vocabulary=context_vocabulary, target_vocabulary=target_vocabulary, units=units
+    )
+    encoder = _build_encoder(context_vocabulary, units, Pooling(pooling, name="pooling"))
+    decoder = _build_decoder(target_vocabulary, units, encoder.output)
+    return join(encoder, decoder, name)
+
+
+def _build_encoder(vocabulary, units, pool):
+    """Ids (B, S) → the shares of the words in the pooled vector, and the decoder's first state."""
+    rnn = layers.RNN(
+        layers.LSTMCell(units), return_sequences=True, return_state=True, name="context_rnn"
+    )
+    context = keras.Input((None,), dtype="int32", name="context")
+    mask, annotations, (_, cell) = annotate(context, vocabulary, units, rnn)
+    hidden, shares = pool(
+        ops.zeros_like(cell), annotations, attention_mask=mask, return_attention_scores=True
+    )
+    if pool.mode != "last":
+        cell = ops.zeros_like(cell)
+    memory = {"shares": ops.squeeze(shares, -1)}
+    return keras.Model(context, {"memory": memory, "state": [hidden, cell]}, name="encoder")
+
+
+def _build_decoder(vocabulary, units, encoded):
+    """Ids (B, T) and states → logits (B, T, V), the shares, the next states."""
+    # Layers
+    embedding = layers.Embedding(vocabulary, units, name="target_embedding")
+    rnn = layers.RNN(
+        layers.LSTMCell(units), return_sequences=True, return_state=True, name="target_rnn"
+    )
+    to_logits = layers.Dense(vocabulary, name="logits")
+
+    # Model
+    target = keras.Input((None,), dtype="int32", name="target")
+    (shares,) = inputs_like([encoded["memory"]["shares"]])
+    state = inputs_like(encoded["state"])
+    x, *next_state = rnn(embedding(target), initial_state=state)
+    for_every_word = ops.ones_like(target, dtype="float32")[:, :, None] * shares[:, None, :]
+    return keras.Model(
+        {"memory": {"shares": shares}, "state": state, "target": target},
+        {"logits": to_logits(x), "state": next_state, "weights": {"pooling": for_every_word}},
+        name="decoder",
+    )

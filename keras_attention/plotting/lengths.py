@@ -1,0 +1,69 @@
+"""A score by sentence length: tables of numbers -> matplotlib."""
+
+from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+
+# Okabe and Ito's colours, with a marker and a line of their own each.
+_STYLES = (
+    {"color": "#0072b2", "marker": "o", "linestyle": "-"},
+    {"color": "#d55e00", "marker": "s", "linestyle": "--"},
+    {"color": "#009e73", "marker": "^", "linestyle": ":"},
+    {"color": "#cc79a7", "marker": "D", "linestyle": "-."},
+)
+
+
+def plot_by_length(ranges, curves, counts, *, ylabel="BLEU", title=None, path=None):
+    """Draw how a score depends on the length of the sentence, a curve for each model.
+
+    Figure 2 of Bahdanau et al. (2015), with the number of sentences of each length below. What
+    `path` means for the figure is as in `plot_attention`.
+
+    Args:
+        ranges: lengths in tokens, pairs (shortest, longest), ascending.
+        curves: scores by name, one number a range.
+        counts: sentences in each range.
+        ylabel: what the score is.
+        title: a line above.
+        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+
+    Returns:
+        The matplotlib `Axes` of the curves.
+
+    Raises:
+        ValueError: there is nothing to draw, more than four curves, a curve or the counts have
+            another length than the ranges, or the extension does not fit.
+        OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
+    """
+    if path is not None:
+        path = check_plot_path(path)
+    if not ranges or not 1 <= len(curves) <= len(_STYLES):
+        raise ValueError(
+            f"there must be ranges and one to {len(_STYLES)} curves, "
+            f"got {len(ranges)} and {len(curves)}"
+        )
+    for name, values in {**curves, "counts": counts}.items():
+        if len(values) != len(ranges):
+            raise ValueError(f"{name} must have one number a range, {len(ranges)}, got {values}")
+    figure = new_figure((7, 4.2 if title else 4), path)
+    panel, below = figure.subplots(2, 1, sharex=True, height_ratios=(5, 1))
+    for style, (name, values) in zip(_STYLES, curves.items(), strict=False):
+        label = name.translate(boxes_for([name]))
+        panel.plot(range(len(ranges)), values, label=label, linewidth=2, markersize=6, **style)
+    panel.set_ylabel(ylabel)
+    panel.set_ylim(bottom=0)
+    panel.legend(frameon=False, fontsize=9)
+    panel.grid(axis="y", color="0.9", linewidth=0.8)
+    bars = below.bar(range(len(ranges)), counts, color="0.75", width=0.7)
+    below.bar_label(bars, fontsize=8, color="0.35")
+    below.set_ylim(top=1.45 * max(counts))
+    below.set_yticks([])
+    below.set_ylabel("sentences", rotation=0, ha="right", va="center")
+    below.set_xticks(range(len(ranges)), [f"{a}" if a == b else f"{a}–{b}" for a, b in ranges])
+    below.set_xlabel("length of the source sentence, in tokens")
+    for axes in (panel, below):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_axisbelow(True)
+    if title:
+        figure.suptitle(title.translate(boxes_for([title])), fontsize=12, parse_math=False)
+    if path is not None:
+        save(figure, path)
+    return panel
