@@ -5,10 +5,10 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 TRUNK := tests/ops tests/layers tests/models tests/test_decoding.py tests/test_training.py
-# All but the rooms that know no backend.
-ON_JAX := tests $(foreach room,grammar plotting evaluation layering packaging,--ignore=tests/test_$(room).py)
+# All but the rooms that know no backend, and what trains many models.
+ON_JAX := tests $(foreach room,grammar plotting evaluation layering packaging mechanisms comparison,--ignore=tests/test_$(room).py)
 
-.PHONY: demo test test-torch test-slow lint bench clean
+.PHONY: demo test test-torch test-slow mechanisms lint bench clean
 
 demo: $(VENV)/package
 	$(BIN)/keras-attention demo
@@ -22,6 +22,9 @@ test-torch: $(VENV)/torch
 
 test-slow: $(VENV)/test
 	$(BIN)/python -m pytest -m slow -s
+
+mechanisms: $(VENV)/test
+	$(BIN)/python -m examples.mechanisms
 
 lint: $(VENV)/test
 	$(BIN)/ruff check .

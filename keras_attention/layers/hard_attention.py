@@ -17,7 +17,7 @@ class HardAttention(ScoredAttention):
     Section 4.1 of Xu et al. (2015). The choice has no gradient, so that the score learns only with
     help: `straight_through=True` passes the gradients of soft attention and works in any model;
     else ask for the distribution (`return_distribution=True`), and train with REINFORCE
-    (`keras_attention.ops.reinforce`, or the model `keras_attention.training.Reinforced`) or, where
+    (`keras_attention.ops.reinforce`, or the model `keras_attention.models.Reinforced`) or, where
     every position can be tried, with the exact marginal (`ops.marginal_log_likelihood`).
 
     Args:

@@ -1,6 +1,7 @@
 """Trunk 3: one paper or tutorial a file, and the views over the layers of any of them."""
 
 from keras_attention.models.bilstm_attention import build_bilstm_attention
+from keras_attention.models.reinforced import Reinforced
 from keras_attention.models.rnn_attention import build_rnn_attention
 from keras_attention.models.seq2seq import build_seq2seq
 from keras_attention.models.views import Step, attention, encode, step
@@ -13,6 +14,7 @@ BUILDERS = {
 
 __all__ = [
     "BUILDERS",
+    "Reinforced",
     "Step",
     "attention",
     "build_bilstm_attention",

@@ -1,0 +1,145 @@
+"""For every mechanism: the model with it learns its task, and the model without it does not."""
+
+import json
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from examples.mechanisms import reading, report
+from examples.mechanisms.__main__ import main
+from examples.mechanisms.gallery import TASKS, chosen
+from examples.mechanisms.task import Result, measure
+from keras_attention import layers
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+each_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@each_task
+def test_a_task_is_learned_with_its_mechanism_and_not_without(task, seed):
+    with_it, without = (measure(task, with_mechanism, seed) for with_mechanism in (True, False))
+    print(f"\n{task.mechanism}: {with_it.accuracy:.3f}, without {without.accuracy:.3f}")
+    assert with_it.accuracy >= task.at_least
+    assert without.accuracy <= task.at_most
+
+
+@each_task
+def test_the_bounds_of_a_task_leave_a_gap(task):
+    assert 0 <= task.chance <= task.at_most < task.at_least <= 1
+    assert task.at_least - task.at_most > 0.14
+
+
+@each_task
+def test_the_data_are_drawn_by_the_seed(task):
+    (inputs, labels), (again, labels_again) = (
+        task.data(np.random.default_rng(5), 29) for _ in range(2)
+    )
+    other, _ = task.data(np.random.default_rng(6), 29)
+    assert inputs.keys() == again.keys() == other.keys()
+    np.testing.assert_array_equal(labels, labels_again)
+    for name, values in inputs.items():
+        assert len(values) == 29
+        np.testing.assert_array_equal(values, again[name])
+    assert any((inputs[name] != other[name]).any() for name in inputs)
+
+
+@pytest.mark.parametrize("with_mechanism", [True, False], ids=["with", "without"])
+@each_task
+def test_a_model_takes_the_data_and_has_a_logit_for_every_label(task, with_mechanism):
+    model = task.build(with_mechanism)
+    inputs, labels = task.data(np.random.default_rng(5), 29)
+    outputs = model({name: keras.ops.convert_to_tensor(x) for name, x in inputs.items()})
+    logits = outputs["logits"] if isinstance(outputs, dict) else outputs
+    assert np.issubdtype(labels.dtype, np.integer)
+    assert labels.min() >= 0
+    assert labels.max() < logits.shape[-1]
+    if task.mechanism == reading.CTC:
+        assert labels.min() > 0  # the blank is no label
+    else:
+        assert tuple(logits.shape[:-1]) == labels.shape
+    assert 0 <= task.score(model, inputs, labels) <= 1
+
+
+def layers_of(layer):
+    """Yield a layer and all layers inside it."""
+    yield layer
+    yield from layer._flatten_layers(include_self=False, recursive=True)
+
+
+def test_every_layer_of_the_package_is_in_the_gallery():
+    found = {
+        type(layer).__name__
+        for task in TASKS.values()
+        for with_mechanism in (True, False)
+        for layer in layers_of(task.build(with_mechanism))
+    }
+    assert {name for name in layers.__all__ if name != "scores"} <= found
+
+
+def test_every_score_of_the_menu_is_in_the_gallery():
+    found = {
+        type(layer)
+        for task in TASKS.values()
+        for with_mechanism in (True, False)
+        for layer in layers_of(task.build(with_mechanism))
+    }
+    assert set(layers.scores.SCORES.values()) <= found
+
+
+def test_tasks_are_chosen_by_name():
+    assert [task.mechanism for task in chosen(["CTC", "cosine"])] == ["cosine", "CTC"]
+    assert chosen() == list(TASKS.values())
+
+
+def test_an_unknown_task_is_one_line_that_lists_the_known_ones():
+    command = [sys.executable, "-m", "examples.mechanisms", "--task", "telepathy"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    message = done.stderr.strip().splitlines()[-1]
+    assert message.startswith("examples.mechanisms: error: no task 'telepathy'; there are ")
+    assert "'cosine'" in message
+    assert "Traceback" not in done.stderr
+
+
+def test_a_bad_option_is_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["mechanisms", "--seeds", "0"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_command_measures_and_writes(monkeypatch, capsys, tmp_path):
+    options = ["--task", "Hopfield", "--seeds", "1", "--out", str(tmp_path / "new")]
+    monkeypatch.setattr(sys, "argv", ["mechanisms", *options])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert not stopped.value.code
+    assert "Hopfield" in capsys.readouterr().out
+    names = sorted(path.name for path in (tmp_path / "new").iterdir())
+    assert names == ["results.json", "results.md", "results.png"]
+    (with_it,) = json.loads((tmp_path / "new" / "results.json").read_text())["tasks"]["Hopfield"][
+        "with"
+    ]
+    assert with_it["accuracy"] >= TASKS["Hopfield"].at_least
+
+
+def test_the_table_shows_the_mean_and_the_worst_seed():
+    row = report.Row(
+        TASKS["cosine"],
+        [Result(1.0, 2.0), Result(0.5, 4.0)],
+        [Result(0.25, 6.0), Result(0.125, 8.0)],
+    )
+    expected = ("cosine", "dot", "0.750", "0.500", "0.188", "0.250", "5.0")
+    assert row.cells() == expected
+    assert f"| {' | '.join(expected)} |" in report.markdown([row], 2)
