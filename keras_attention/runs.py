@@ -11,7 +11,7 @@ import keras
 from keras_attention import corpora, models
 from keras_attention.files import remove, written_whole
 from keras_attention.plotting import plot_history
-from keras_attention.text import Vocabulary
+from keras_attention.text import SPECIAL_WORDS, Vocabulary
 from keras_attention.training import RunCheckpoint, compile_for_training
 from keras_attention.translator import CONFIG_FILE, FORMAT, Translator, read_config
 
@@ -177,7 +177,8 @@ def ensure(train_pairs, validation_pairs, folder, settings=None, *, sources=None
     """
     settings, folder = settings or Settings(), Path(folder)
     if (folder / HISTORY_FILE).is_file():
-        _check_same_run(folder, _describe(train_pairs, validation_pairs, settings, sources))
+        config = _describe(train_pairs, validation_pairs, settings, sources)
+        _check_same_run(folder, config, may_differ=("sources",))
         return Translator.load(folder)
     begun = (folder / CONFIG_FILE).is_file()
     return train(
@@ -219,6 +220,15 @@ def read_settings(folder):
         raise ValueError(
             f"{Path(folder) / CONFIG_FILE} is not the configuration of a run: {error!r}"
         ) from error
+
+
+def check_model(settings):
+    """Build the model of some settings with next to no words, before anything takes time.
+
+    Raises:
+        ValueError: its choices do not go together.
+    """
+    build(settings, SPECIAL_WORDS, SPECIAL_WORDS)
 
 
 def build(settings, context_vocabulary, target_vocabulary):
@@ -266,7 +276,7 @@ def _begun(folder, config, resume):
             yield
 
 
-def _check_same_run(folder, config):
+def _check_same_run(folder, config, may_differ=("epochs", "sources")):
     before = read_settings(folder)
     corpus = read_config(folder).get("corpus")
     if corpus != config["corpus"]:
@@ -277,7 +287,7 @@ def _check_same_run(folder, config):
     changed = [
         f"{name} {value!r}, got {config['settings'][name]!r}"
         for name, value in before.items()
-        if name not in ("epochs", "sources") and config["settings"].get(name) != value
+        if name not in may_differ and config["settings"].get(name) != value
     ]
     if changed:
         raise ValueError(f"the run in {folder} has other settings: expected {'; '.join(changed)}")

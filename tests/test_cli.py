@@ -118,6 +118,7 @@ WRONG = [
         ("compare", "--out", "new", "--corpus", "none.tsv"),
         "none.tsv is no file",
     ),
+    (("compare", "--out", "new", "--test", "small.tsv"), "--test needs --validation"),
     (("compare", "--out", "new", "--epochs", "0"), "epochs must be at least 1, got 0"),
     (("compare", "--out", "new", "--corpus", *SMALL, "--units", "0"), "units must be at least 1"),
     ((*EVALUATE, "--part", "test"), "at least one sentence pair, got none"),

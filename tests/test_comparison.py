@@ -52,5 +52,7 @@ def test_runs_of_another_comparison_are_not_mixed_in(compared):
     _, folder, parts, settings = compared
     with pytest.raises(ValueError, match="other settings: expected units 16, got 8"):
         comparison.compare(parts, folder, replace(settings, units=8), verbose=0)
+    with pytest.raises(ValueError, match="other settings: expected epochs 1, got 3"):
+        comparison.compare(parts, folder, replace(settings, epochs=3), verbose=0)
     with pytest.raises(ValueError, match="trained on other sentence pairs"):
         comparison.compare(parts._replace(train=parts.test[:50]), folder, settings, verbose=0)

@@ -237,7 +237,7 @@ def test_a_run_is_never_overwritten(tiny_run):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"model": "horse"}, "model must be one of rnn, got 'horse'"),
+        ({"model": "horse"}, "model must be one of rnn, bilstm, seq2seq, got 'horse'"),
         ({"units": 0}, "units must be at least 1, got 0"),
         ({"epochs": -1}, "epochs must be at least 1, got -1"),
         ({"patience": 0}, "patience must be at least 1, got 0"),

@@ -64,9 +64,9 @@ def build_hard(with_mechanism, how):
     """Read one label; `how` is what brings a gradient to the choice."""
     flags, values, query = flag_inputs(SLOTS)
     straight_through = with_mechanism and how == "straight_through"
-    attention = HardAttention("general", straight_through=straight_through)
-    read, weights, distribution = attention(
-        query, flags, ops.one_hot(values, LABELS), return_distribution=True
+    attention = HardAttention("general", straight_through=straight_through, with_distribution=True)
+    read, (weights, distribution) = attention(
+        query, flags, ops.one_hot(values, LABELS), return_attention_scores=True
     )
     logits = layers.Dense(LABELS, name="logits")(read[:, 0])
     if with_mechanism and how == "reinforce":
@@ -233,7 +233,7 @@ def draw_alignment(path):
 
 
 NO_GRADIENT = {
-    "instead": "argmax, the loss alone",
+    "instead": "drawn, the loss alone",
     "why": "Which position was read has no gradient, so that a loss alone never moves the choice.",
     "data": partial(flagged, length=SLOTS, noise=1.0),
     "chance": 1 / LABELS,

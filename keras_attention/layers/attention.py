@@ -7,18 +7,22 @@ for the next one, where an attention has a past, is carried from look to look.
 from typing import Any, NamedTuple
 
 import keras
-from keras import ops
+from keras import ops, tree
 
 from keras_attention.layers.scores import make_score
 from keras_attention.ops import align_mask, lookup
 
 
 class Memory(NamedTuple):
-    """What is attended to: `keys` as the score has projected them, `values`, `mask` or None."""
+    """What is attended to: `keys` as the score has projected them, `values`, `mask` or None.
+
+    `more` is what else a layer has prepared.
+    """
 
     keys: Any
     values: Any
     mask: Any
+    more: Any = None
 
 
 class Attention(keras.layers.Layer):
@@ -53,6 +57,7 @@ class Attention(keras.layers.Layer):
         check_shapes(query_shape, keys_shape, values_shape, query_ranks=(2, 3))
         if len(query_shape) == 2:
             query_shape = (query_shape[0], 1, query_shape[1])
+        self.widths = (query_shape[-1], keys_shape[-1])
         self.build_parts(query_shape, keys_shape, values_shape)
 
     def build_parts(self, query_shape, keys_shape, values_shape):
@@ -97,13 +102,19 @@ class Attention(keras.layers.Layer):
     ):
         values = keys if values is None else values
         check_shapes(query.shape, keys.shape, values.shape, query_ranks=(2, 3))
+        if (query.shape[-1], keys.shape[-1]) != self.widths:
+            raise ValueError(
+                f"this layer was built for queries and keys of the widths (Q, K) = {self.widths}, "
+                f"got query {tuple(query.shape)} and keys {tuple(keys.shape)}"
+            )
         single = len(query.shape) == 2
         query = ops.expand_dims(query, 1) if single else query
         memory = self.remember(keys, values, attention_mask)
         noise = self.draw((*ops.shape(query)[:2], ops.shape(keys)[1])) if training else None
         read, weights, _ = self.look(query, memory, self.initial_past(memory.mask), noise)
         if single:
-            read, weights = read[:, 0], ops.swapaxes(weights, 1, 2)
+            read = read[:, 0]
+            weights = tree.map_structure(lambda each: ops.swapaxes(each, 1, 2), weights)
         return (read, weights) if return_attention_scores else read
 
 
@@ -121,7 +132,9 @@ class ScoredAttention(Attention):
         self.score = make_score(score, dtype=self.dtype_policy)
 
     def build_parts(self, query_shape, keys_shape, values_shape):
-        if not self.score.built:  # a score that was used before comes built
+        if self.score.built:  # it was used before, or comes from a file
+            self.score.check_widths(query_shape, keys_shape)
+        else:
             self.score.build(query_shape, keys_shape)
 
     def remember(self, keys, values=None, attention_mask=None):
@@ -148,12 +161,18 @@ def check_shapes(query_shape, keys_shape, values_shape, query_ranks=(3,)):
     """Check that query, keys and values go together.
 
     Raises:
-        ValueError: one has a wrong rank, or keys and values differ in length.
+        ValueError: one has a wrong rank, or they differ in batch, or keys and values in length.
     """
     if len(query_shape) not in query_ranks or len(keys_shape) != 3 or len(values_shape) != 3:
         query = "(B, T, Q) or (B, Q)" if 2 in query_ranks else "(B, T, Q)"
         raise ValueError(
             f"query must have shape {query}, keys (B, S, K) and values (B, S, D), "
+            f"got {tuple(query_shape)}, {tuple(keys_shape)} and {tuple(values_shape)}"
+        )
+    batches = {shape[0] for shape in (query_shape, keys_shape, values_shape)}
+    if len({batch for batch in batches if isinstance(batch, int)}) > 1:
+        raise ValueError(
+            "query, keys and values must have the same batch size B, "
             f"got {tuple(query_shape)}, {tuple(keys_shape)} and {tuple(values_shape)}"
         )
     lengths = keys_shape[1], values_shape[1]
@@ -162,6 +181,20 @@ def check_shapes(query_shape, keys_shape, values_shape, query_ranks=(3,)):
             "every key needs a value: keys (B, S, K) and values (B, S, D) must have the same "
             f"length, got {tuple(keys_shape)} and {tuple(values_shape)}"
         )
+
+
+def check_policies(layer, *parts):
+    """Check that the parts of a layer compute with its precision.
+
+    Raises:
+        ValueError: one has another dtype policy.
+    """
+    for part in parts:
+        if part.compute_dtype != layer.compute_dtype:
+            raise ValueError(
+                f"{layer.name} computes in {layer.compute_dtype}, and its part {part.name} in "
+                f"{part.compute_dtype}: give them the same dtype policy"
+            )
 
 
 def full_mask(keys, attention_mask):

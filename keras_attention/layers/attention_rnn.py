@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from functools import partial
 
 import keras
-from keras import ops
+from keras import ops, tree
 
 from keras_attention.layers import loop
-from keras_attention.layers.attention import Attention, full_mask
+from keras_attention.layers.attention import Attention, check_policies, check_shapes, full_mask
 
 
 class AttentionCell(keras.layers.Layer):
@@ -31,7 +31,8 @@ class AttentionCell(keras.layers.Layer):
         super().__init__(**kwargs)
         if not isinstance(attention, Attention):
             raise ValueError(
-                f"attention must be an attention layer of keras_attention, got {attention!r}"
+                "attention must be a layers.attention.Attention, which can look step by step, "
+                f"got {attention!r}"
             )
         if isinstance(cell, keras.layers.StackedRNNCells):
             raise ValueError(
@@ -50,12 +51,13 @@ class AttentionCell(keras.layers.Layer):
         values_shape = values_shape or keys_shape
         batch, width = inputs_shape[0], inputs_shape[-1]
         query_shape = (batch, 1, self.units)
+        check_policies(self, self.cell, self.attention)
         if not self.attention.built:  # layers that were loaded from a file come built
             self.attention.build(query_shape, keys_shape, values_shape)
         self.input_width = width
-        self.read_width = self.attention.read_width(query_shape, values_shape)
+        self.width_read = self.attention.read_width(query_shape, values_shape)
         if not self.cell.built:
-            self.cell.build((batch, width + self.read_width))
+            self.cell.build((batch, width + self.width_read))
 
     def own_states(self, zeros):
         """Return the states but for the attention's past; `zeros(width)` makes one."""
@@ -87,7 +89,14 @@ class AttentionCell(keras.layers.Layer):
         mask = full_mask(keys, attention_mask)
         memory = self.attention.remember(keys, values, mask)
         states = self.initial_states(mask)
-        if initial_states is not None:  # Keras has cast what came as an argument
+        if initial_states is not None:
+            if len(initial_states) != len(states):
+                shapes = [tuple(state.shape) for state in states]
+                raise ValueError(
+                    f"initial_states must be a list of {len(states)} tensors {shapes}, the states "
+                    f"of the cell and the past of the attention, got {len(initial_states)}"
+                )
+            # Keras has cast what came as an argument.
             states = [
                 ops.cast(given, state.dtype)
                 for given, state in zip(initial_states, states, strict=True)
@@ -95,9 +104,11 @@ class AttentionCell(keras.layers.Layer):
         count = len(self.own_states(lambda width: width))
 
         def step(inputs, states):
-            inputs, noise = inputs[:, : self.input_width], inputs[:, None, self.input_width :]
-            look = partial(self.look_once, memory=memory, noise=noise if noise.shape[-1] else None)
-            inputs = ops.cast(inputs, self.compute_dtype)
+            noise = None
+            if inputs.shape[-1] != self.input_width:
+                noise = inputs[:, None, self.input_width :]
+                inputs = ops.cast(inputs[:, : self.input_width], self.compute_dtype)
+            look = partial(self.look_once, memory=memory, noise=noise)
             output, weights, own, past = self.advance(inputs, states[:count], states[count:], look)
             return (output, weights), [*own, *past]
 
@@ -106,7 +117,7 @@ class AttentionCell(keras.layers.Layer):
     def look_once(self, query, past, memory, noise):
         """Look with a query (B, Q): return read (B, D), weights (B, S) and the past."""
         read, weights, past = self.attention.look(query[:, None], memory, past, noise)
-        return read[:, 0], weights[:, 0], past
+        return read[:, 0], tree.map_structure(lambda each: each[:, 0], weights), past
 
     def advance(self, inputs, states, past, look):
         """Take one step: inputs (B, E) → output, weights (B, S), states, past.
@@ -162,7 +173,7 @@ class RecurThenAttend(AttentionCell):
     """
 
     def own_states(self, zeros):
-        return [*super().own_states(zeros), zeros(self.read_width)]
+        return [*super().own_states(zeros), zeros(self.width_read)]
 
     def advance(self, inputs, states, past, look):
         *states, before = states
@@ -215,11 +226,8 @@ class AttentionRNN(keras.layers.Layer):
         self.cell = cell
 
     def build(self, sequence_shape, keys_shape, values_shape=None):
-        if len(sequence_shape) != 3 or len(keys_shape) != 3:
-            raise ValueError(
-                "sequence must have shape (B, T, E) and keys (B, S, K), "
-                f"got {tuple(sequence_shape)} and {tuple(keys_shape)}"
-            )
+        check_shapes(sequence_shape, keys_shape, values_shape or keys_shape)
+        check_policies(self, self.cell)
         if not self.cell.built:  # a cell that was loaded from a file comes built
             self.cell.build(sequence_shape, keys_shape, values_shape)
 
@@ -234,6 +242,12 @@ class AttentionRNN(keras.layers.Layer):
         return_state=False,
         training=None,
     ):
+        check_shapes(sequence.shape, keys.shape, (keys if values is None else values).shape)
+        if sequence.shape[-1] != self.cell.input_width:
+            raise ValueError(
+                "this layer was built for a sequence (B, T, E) with E = "
+                f"{self.cell.input_width}, got {tuple(sequence.shape)}"
+            )
         cell = self.cell.over(keys, values, attention_mask, initial_states)
         if training:
             sequence = self._with_noise(sequence, keys)
@@ -257,13 +271,15 @@ class AttentionRNN(keras.layers.Layer):
         if not hasattr(cell, "get_dropout_mask"):
             yield
             return
-        width = self.cell.input_width + self.cell.read_width
+        width = self.cell.input_width + self.cell.width_read
         column = ops.ones_like(sequence[:, 0, :1], dtype=self.compute_dtype)
-        cell.get_dropout_mask(ops.repeat(column, width, axis=-1))
-        cell.get_recurrent_dropout_mask(bound.initial_states[0])
-        yield
-        cell.reset_dropout_mask()
-        cell.reset_recurrent_dropout_mask()
+        try:
+            cell.get_dropout_mask(ops.repeat(column, width, axis=-1))
+            cell.get_recurrent_dropout_mask(bound.initial_states[0])
+            yield
+        finally:
+            cell.reset_dropout_mask()
+            cell.reset_recurrent_dropout_mask()
 
     def get_config(self):
         return {**super().get_config(), "cell": keras.saving.serialize_keras_object(self.cell)}

@@ -56,14 +56,14 @@ class AttentionWithAPast(Attention):
 
     def remember(self, keys, values=None, attention_mask=None):
         values = keys if values is None else values
-        projected = project(keys, self.key_kernel) + self.bias
+        projected = ops.cast(project(keys, self.key_kernel) + self.bias, "float32")
         return Memory(projected, values, full_mask(keys, attention_mask))
 
     def look(self, query, memory, past, noise=None):
         def look_once(query, past):
             recalled, past = self.recall(past, memory.mask)
             projected = project(query, self.query_kernel)[:, None]
-            known = ops.cast(memory.keys, "float32") + ops.cast(recalled, "float32")
+            known = memory.keys + ops.cast(recalled, "float32")
             scores = tanh_network(projected, known, self.v)[:, 0]
             weights = masked_softmax(scores, memory.mask)
             read = ops.matmul(ops.cast(weights, memory.values.dtype)[:, None], memory.values)
@@ -85,7 +85,8 @@ class CoverageAttention(AttentionWithAPast):
 
     Eq. 10 and 11 of See, Liu, Manning (2017). Our names / theirs: query / s_t, keys / h_i,
     `query_kernel` / W_s, `key_kernel` / W_h, `coverage_kernel` / w_c, `bias` / b_attn. The price of
-    reading twice, eq. 12, is `keras_attention.ops.coverage_loss` of the weights.
+    reading twice, eq. 12, is `keras_attention.ops.coverage_loss` of the weights; it is not added to
+    the loss by itself, and the authors found that coverage did little for them without it.
 
     Args:
         units: width of the hidden layer.
@@ -169,6 +170,11 @@ class NeuralCoverageAttention(AttentionWithAPast):
         self.recurrent_kernel = self._kernel("recurrent_kernel", (self.coverage_units, gates))
         self.gate_bias = self.add_weight(shape=(gates,), initializer="zeros", name="gate_bias")
 
+    def remember(self, keys, values=None, attention_mask=None):
+        memory = super().remember(keys, values, attention_mask)
+        to_gates = project(memory.values, self.value_to_gates) + self.gate_bias
+        return memory._replace(more=to_gates)
+
     def initial_past(self, mask):
         """Return the coverage before the first look, (B, S, coverage_units): 0."""
         zeros = ops.zeros_like(mask, dtype=self.compute_dtype)
@@ -179,10 +185,9 @@ class NeuralCoverageAttention(AttentionWithAPast):
 
     def record(self, past, weights, query, memory):
         inputs = (
-            ops.cast(weights, memory.values.dtype)[..., None] * self.weight_to_gates
-            + project(memory.values, self.value_to_gates)
+            memory.more
+            + ops.cast(weights, memory.values.dtype)[..., None] * self.weight_to_gates
             + project(query, self.query_to_gates)[:, None]
-            + self.gate_bias
         )
         return [gated_update(past[0], inputs, self.recurrent_kernel)]
 

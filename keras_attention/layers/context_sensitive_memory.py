@@ -98,8 +98,8 @@ class ContextSensitiveMemory(ScoredAttention):
     def look(self, query, memory, past, noise=None):
         if self.query_kernel is not None:
             query = project(query, self.query_kernel)
-        scores = self.score.compare(query, memory.keys) / self.temperature
-        read, weights, _ = lookup(scores, memory.values, memory.mask)
+        scores = self.score.compare(query, memory.keys)
+        read, weights, _ = lookup(scores, memory.values, memory.mask, self.temperature)
         return read, weights, past
 
     def get_config(self):

@@ -16,7 +16,7 @@ SCALES = ("head", "total")
 
 @keras.saving.register_keras_serializable("keras_attention")
 class DenseMultiHeadAttention(keras.layers.Layer):
-    """Let each query read a memory through several heads, eq. 4 and 5 of Vaswani et al. (2017).
+    """Let each query read a memory through several heads, section 3.2.2 of Vaswani et al. (2017).
 
     The construction of the lecture notes: one `Dense` layer makes the queries of all heads, and a
     reshape cuts them apart. Given the same weights it equals `MultiHeadAttention`, which wraps

@@ -4,10 +4,9 @@ training  z ~ Cat(α), read = values_z;   inference  z = argmax α
 """
 
 import keras
-from keras import ops
 
 from keras_attention.layers.attention import ScoredAttention
-from keras_attention.ops import align_mask, hard_lookup, masked_softmax
+from keras_attention.ops import hard_lookup
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -16,13 +15,16 @@ class HardAttention(ScoredAttention):
 
     Section 4.1 of Xu et al. (2015). The choice has no gradient, so that the score learns only with
     help: `straight_through=True` passes the gradients of soft attention and works in any model;
-    else ask for the distribution (`return_distribution=True`), and train with REINFORCE
+    else ask for the distribution (`with_distribution=True`), and train with REINFORCE
     (`keras_attention.ops.reinforce`, or the model `keras_attention.models.Reinforced`) or, where
     every position can be tried, with the exact marginal (`ops.marginal_log_likelihood`).
 
     Args:
         score: as for every attention layer of the package.
         straight_through: whether gradients flow as if the read had been soft.
+        with_distribution: whether a pair stands in the place of the weights: the one-hot weights,
+            and the softmax that positions are drawn from, of the same shape. It is there too where
+            this layer is inside another, such as `AttentionRNN`.
         seed: of the draws.
         **kwargs: as for every Keras layer.
 
@@ -32,12 +34,10 @@ class HardAttention(ScoredAttention):
         values: (B, S, D). Defaults to the keys.
         attention_mask: booleans (B, S) or (B, T, S), True where a query may look.
         return_attention_scores: whether to return `(read, weights)`; the weights are one-hot.
-        return_distribution: whether to return `(read, weights, distribution)`, the last being the
-            softmax (B, T, S) that the position is drawn from. Not for a single query.
         training: whether to draw.
 
     Returns:
-        The read (B, T, D), and on request the weights and the distribution, float32.
+        The read (B, T, D), and on request the weights (B, T, S), float32, or the pair of them.
 
     Raises:
         ValueError: there is no such score, or a shape or the mask is not as above.
@@ -54,50 +54,33 @@ class HardAttention(ScoredAttention):
         (2013), arXiv:1308.3432.
     """
 
-    def __init__(self, score="scaled_dot", straight_through=False, seed=None, **kwargs):
+    def __init__(
+        self,
+        score="scaled_dot",
+        straight_through=False,
+        with_distribution=False,
+        seed=None,
+        **kwargs,
+    ):
         super().__init__(score, **kwargs)
-        self.straight_through, self.seed = straight_through, seed
+        self.straight_through, self.with_distribution = straight_through, with_distribution
+        self.seed = seed
         self.generator = keras.random.SeedGenerator(seed)
 
     def draw(self, shape):
         return keras.random.uniform(shape, seed=self.generator)
 
     def look(self, query, memory, past, noise=None):
-        read, weights, _ = self._find(query, memory, noise)
-        return read, weights, past
-
-    def _find(self, query, memory, noise):
         scores = self.score.compare(query, memory.keys)
-        return hard_lookup(scores, memory.values, memory.mask, noise, self.straight_through)
-
-    def call(
-        self,
-        query,
-        keys,
-        values=None,
-        attention_mask=None,
-        return_attention_scores=False,
-        return_distribution=False,
-        training=None,
-    ):
-        if not return_distribution:
-            return super().call(
-                query, keys, values, attention_mask, return_attention_scores, training
-            )
-        if len(query.shape) != 3:
-            raise ValueError(
-                "with return_distribution the query must have shape (B, T, Q), "
-                f"got {tuple(query.shape)}"
-            )
-        memory = self.remember(keys, values, attention_mask)
-        noise = self.draw((*ops.shape(query)[:2], ops.shape(keys)[1])) if training else None
-        read, weights, scores = self._find(query, memory, noise)
-        mask = None if attention_mask is None else align_mask(attention_mask, scores)
-        return read, weights, masked_softmax(scores, mask)
+        read, weights, distribution = hard_lookup(
+            scores, memory.values, memory.mask, noise, self.straight_through
+        )
+        return read, (weights, distribution) if self.with_distribution else weights, past
 
     def get_config(self):
         return {
             **super().get_config(),
             "straight_through": self.straight_through,
+            "with_distribution": self.with_distribution,
             "seed": self.seed,
         }

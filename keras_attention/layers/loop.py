@@ -31,6 +31,6 @@ class Cell:
 
 def run(cell, sequence):
     """Run a `Cell` over a sequence (B, T, …); return outputs (B, T, …), states after the last."""
-    rnn = keras.layers.RNN(cell, return_sequences=True)
+    rnn = keras.layers.RNN(cell, return_sequences=True, name="loop")
     _, outputs, states = rnn.inner_loop(sequence, cell.get_initial_state(), mask=None)
     return outputs, list(states)

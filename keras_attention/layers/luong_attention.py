@@ -6,7 +6,7 @@ h̃_t = tanh(W_c [c_t; h_t])
 import keras
 from keras import ops
 
-from keras_attention.layers.attention import Attention
+from keras_attention.layers.attention import Attention, check_policies
 from keras_attention.ops import project
 
 
@@ -52,13 +52,15 @@ class LuongAttention(Attention):
         super().__init__(**kwargs)
         if not isinstance(attention, Attention):
             raise ValueError(
-                f"attention must be an attention layer of keras_attention, got {attention!r}"
+                "attention must be a layers.attention.Attention, which can look step by step, "
+                f"got {attention!r}"
             )
         if units is not None and units < 1:
             raise ValueError(f"units must be a positive integer, got {units}")
         self.attention, self.units = attention, units
 
     def build_parts(self, query_shape, keys_shape, values_shape):
+        check_policies(self, self.attention)
         if not self.attention.built:  # a layer that was loaded from a file comes built
             self.attention.build(query_shape, keys_shape, values_shape)
         units = self.units or query_shape[-1]

@@ -33,7 +33,7 @@ class _ProjectedLookup(keras.layers.MultiHeadAttention):
 
 @keras.saving.register_keras_serializable("keras_attention")
 class MultiHeadAttention(keras.layers.Layer):
-    """Let each query read a memory through several heads, eq. 4 and 5 of Vaswani et al. (2017).
+    """Let each query read a memory through several heads, section 3.2.2 of Vaswani et al. (2017).
 
     A wrapper around `keras.layers.MultiHeadAttention`: the same projections, names and weights,
     with the house's explicit masks. Our names / the paper's: query, keys, values / Q, K, V,

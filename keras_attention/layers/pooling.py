@@ -55,7 +55,9 @@ class Pooling(Attention):
     def remember(self, keys, values=None, attention_mask=None):
         values = keys if values is None else values
         mask = full_mask(keys, attention_mask)
-        return Memory(self._shares(values, mask), values, mask)
+        shares = self._shares(values, mask)
+        summary = ops.sum(ops.cast(shares, values.dtype) * values, axis=1, keepdims=True)
+        return Memory(ops.expand_dims(ops.mean(shares, axis=-1), 1), summary, mask)
 
     def _shares(self, values, mask):
         """Return the share of each position in each number of the summary, (B, S, D) or (B, S, 1).
@@ -73,11 +75,9 @@ class Pooling(Attention):
         return uniform_weights(mask)[..., None]
 
     def look(self, query, memory, past, noise=None):
-        shares = ops.cast(memory.keys, memory.values.dtype)
-        read = ops.sum(shares * memory.values, axis=1, keepdims=True)
-        weights = ops.expand_dims(ops.mean(memory.keys, axis=-1), 1)
         each = ops.ones_like(query[..., :1])  # XLA compiles no gradient of a repeat within a loop
-        return ops.cast(each, read.dtype) * read, ops.cast(each, "float32") * weights, past
+        read = ops.cast(each, memory.values.dtype) * memory.values
+        return read, ops.cast(each, "float32") * memory.keys, past
 
     def get_config(self):
         return {**super().get_config(), "mode": self.mode}

@@ -19,7 +19,6 @@ class Score(keras.layers.Layer):
     scores queries against it, as often as a decoder asks. Called as a layer, a score does both.
 
     Args:
-        units: width of the hidden layer, where a score has one; None: as wide as the query.
         **kwargs: as for every Keras layer.
 
     Call arguments:
@@ -41,6 +40,16 @@ class Score(keras.layers.Layer):
         self.supports_masking = True
 
     def build(self, query_shape, keys_shape):
+        self.widths = (query_shape[-1], keys_shape[-1])
+        self.check_widths(query_shape, keys_shape)
+
+    def check_widths(self, query_shape, keys_shape):
+        """Check that query and keys are as wide as this score wants them."""
+        if (query_shape[-1], keys_shape[-1]) != self.widths:
+            raise ValueError(
+                f"the score {self.name!r} was built for queries and keys of the widths (Q, K) = "
+                f"{self.widths}, got query {tuple(query_shape)} and keys {tuple(keys_shape)}"
+            )
         if self.same_width and query_shape[-1] != keys_shape[-1]:
             raise ValueError(
                 f"the score {self.name!r} compares queries and keys of the same width, got query "
@@ -136,7 +145,12 @@ class GeneralScore(Score):
 
 
 class _NetworkScore(Score):
-    """A score with one hidden layer; what differs is how its weights are cut."""
+    """A score with one hidden layer; what differs is how its weights are cut.
+
+    Args:
+        units: width of the hidden layer; None: as wide as the query.
+        **kwargs: as for every Keras layer.
+    """
 
     def __init__(self, units=None, **kwargs):
         super().__init__(**kwargs)
@@ -266,6 +280,12 @@ class FunctionScore(Score):
         return ops.cast(self.function(query, projected), "float32")
 
     def get_config(self):
+        is_layer = isinstance(self.function, keras.layers.Layer)
+        if not is_layer and ">" not in keras.saving.get_registered_name(self.function):
+            raise ValueError(
+                "to be saved, a score function must be registered with "
+                f"keras.saving.register_keras_serializable, got {self.function!r}"
+            )
         function = keras.saving.serialize_keras_object(self.function)
         return {**super().get_config(), "function": function}
 

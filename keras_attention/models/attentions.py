@@ -16,9 +16,9 @@ def make_attention(name, units, score=None, half_width=None, *, among, default_s
             `"neural_coverage"`, `"location_aware"` and `"recurrent_location"`, with a past;
             `"last"`, `"max"` and `"mean"`, a summary that ignores what is asked.
         units: width of the query.
-        score: a score of `keras_attention.layers.scores.SCORES`; None: the default. For global,
-            local and hard attention.
-        half_width: D of a window; None: 3. For local attention.
+        score: a score of `keras_attention.layers.scores.SCORES`, or a layer of that module; None:
+            the default. For global, local and hard attention.
+        half_width: D of a window; None: 3, for short sentences. For local attention.
         among: the names that the model at hand can do with.
         default_score: that of the model at hand.
 
@@ -34,7 +34,7 @@ def make_attention(name, units, score=None, half_width=None, *, among, default_s
         raise ValueError(f"{name} attention has a score of its own; leave score out, got {score!r}")
     if half_width is not None and name not in LOCAL:
         raise ValueError(f"{name} attention has no window; leave half_width out, got {half_width}")
-    score = score or default_score
+    score = default_score if score is None else score
     half_width = 3 if half_width is None else half_width
     named = {"name": f"{name}_attention"}
     makers = {

@@ -13,7 +13,7 @@ from keras_attention.models.attentions import make_attention
 from keras_attention.models.encoder_decoder import annotate, check_sizes, inputs_like, join
 
 ATTENTIONS = (
-    *("global", "local_m", "local_p"),
+    *("global", "local_m", "local_p", "hard"),
     *("coverage", "neural_coverage", "location_aware", "recurrent_location"),
     *("last", "max", "mean"),
 )
@@ -39,14 +39,15 @@ def build_bilstm_attention(
         context_vocabulary: number of context ids; 0 is padding.
         target_vocabulary: number of target ids, V; 0 is padding.
         units: M₂, width of the decoder's LSTM and of the embeddings.
-        encoder_units: M₁, width of the encoder's LSTM in each direction; None: units / 2, so that
-            queries and keys are equally wide and every score applies.
+        encoder_units: M₁, width of the encoder's LSTM in each direction; None: half the units,
+            so that queries and keys are equally wide and every score applies (for even units).
         attention: `"global"` as in the notes; or another of
-            `keras_attention.models.attentions`: `"local_m"`, `"local_p"`; with a past:
+            `keras_attention.models.attentions`: `"local_m"`, `"local_p"`, `"hard"`; with a past:
             `"coverage"`, `"neural_coverage"`, `"location_aware"`, `"recurrent_location"`; or a
             summary that ignores what is asked: `"last"`, `"max"`, `"mean"`.
-        score: of global and local attention; by default the notes' network with two layers,
-            `"two_layer"`.
+        score: of global, local and hard attention; by default the notes' network with two layers,
+            `"two_layer"`, as wide as the query. `TwoLayerScore(10)` of
+            `keras_attention.layers.scores` is as narrow as theirs.
         half_width: of the window of local attention.
         name: name of the model.
 

@@ -31,7 +31,7 @@ class Reinforced(keras.Model):
     Args:
         *args: inputs and outputs, as for `keras.Model`. The outputs are a dict: "logits" (B, V) or
             (B, T, V); "weights" and "distribution", (B, T, S), as `HardAttention` returns them with
-            `return_distribution=True`; and "baseline", (B,) or (B, 1), where it is learned.
+            `with_distribution=True`; and "baseline", (B,) or (B, 1), where it is learned.
         baseline: `"moving"`: b ← 0.9 b + 0.1 mean ℓ after every batch, as in the paper.
             `"learned"`: the output "baseline", which is fitted to ℓ by squared error; put
             `keras.ops.stop_gradient` before its layers, so that the error trains nothing else.
@@ -40,7 +40,8 @@ class Reinforced(keras.Model):
 
     Call arguments of `fit` and `evaluate`:
         y: labels (B,) or (B, T), integers.
-        sample_weight: of the labels, of the same shape; 0 for padding.
+        sample_weight: of the labels, of the same shape; 0 for padding. Where there is a pick for
+            each label, the picks of padding count for nothing.
 
     `compile` takes no loss; metrics see the labels and the logits.
 
@@ -77,13 +78,14 @@ class Reinforced(keras.Model):
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         losses = _sums(_crossentropies(y, y_pred["logits"]), sample_weight)
         constant = ops.stop_gradient(losses)
-        surrogate = -self.entropy_weight * _sums(entropy(y_pred["distribution"]))
+        counted = _counted(sample_weight, y_pred["weights"])
+        surrogate = -self.entropy_weight * _sums(entropy(y_pred["distribution"]), counted)
         if self.baseline == "learned":
             baseline = ops.reshape(ops.cast(y_pred["baseline"], "float32"), (-1,))
             surrogate = surrogate + ops.square(baseline - constant)
         else:
             baseline = ops.convert_to_tensor(self.moving_loss)
-        chosen = _sums(log_probability(y_pred["weights"], y_pred["distribution"]))
+        chosen = _sums(log_probability(y_pred["weights"], y_pred["distribution"]), counted)
         surrogate = surrogate + reinforce(losses, chosen, ops.stop_gradient(baseline))
         if training and self.baseline == "moving":
             self.moving_loss.assign(0.9 * self.moving_loss + 0.1 * ops.mean(constant))
@@ -100,6 +102,16 @@ class Reinforced(keras.Model):
             "baseline": self.baseline,
             "entropy_weight": self.entropy_weight,
         }
+
+
+def _counted(sample_weight, picks):
+    """Say which picks (B, T, S) count, (B, T): those of padding do not; None: all do."""
+    if sample_weight is None or len(sample_weight.shape) != 2:
+        return None
+    labels, looks = sample_weight.shape[1], picks.shape[1]
+    if isinstance(labels, int) and isinstance(looks, int) and labels != looks:
+        return None
+    return ops.not_equal(sample_weight, 0)
 
 
 def _crossentropies(labels, logits):

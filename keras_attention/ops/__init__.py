@@ -5,6 +5,7 @@ Attention is one idea with small variations: *score → mask → normalise → r
 
 from keras_attention.ops.ctc import ctc_alignment, ctc_loss
 from keras_attention.ops.hard import (
+    HardLookup,
     entropy,
     hard_lookup,
     log_probability,
@@ -35,6 +36,7 @@ from keras_attention.ops.scores import (
 )
 
 __all__ = [
+    "HardLookup",
     "Lookup",
     "additive",
     "align_mask",

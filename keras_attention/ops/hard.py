@@ -4,12 +4,24 @@ z ~ Cat(α),   read = values_z;   ∇ E[ℓ_z] = E[(ℓ_z − b) ∇ log α_z]  
 −log Σ_z α_z p(y | z)   where the sum over all positions can be computed
 """
 
+from typing import Any, NamedTuple
+
 from keras import ops
 
-from keras_attention.ops.lookup import Lookup
 from keras_attention.ops.masks import UNREACHABLE, align_mask, masked_softmax
 
 _SMALLEST = 1e-30  # of a probability whose logarithm is taken; a normal float32
+
+
+class HardLookup(NamedTuple):
+    """What a hard lookup found: `read` (B, T, D), one-hot `weights` and `distribution` (B, T, S).
+
+    The distribution is the softmax that positions are drawn from; both are float32.
+    """
+
+    read: Any
+    weights: Any
+    distribution: Any
 
 
 def hard_lookup(scores, values, mask=None, noise=None, straight_through=False):
@@ -25,8 +37,8 @@ def hard_lookup(scores, values, mask=None, noise=None, straight_through=False):
             the value is hard in any case.
 
     Returns:
-        A `Lookup` whose weights are one-hot, or 0 where there is nothing to look at. They have no
-        gradient, unless `straight_through`.
+        A `HardLookup` whose weights are one-hot, or 0 where there is nothing to look at. They have
+        no gradient, unless `straight_through`.
     """
     mask = None if mask is None else align_mask(mask, scores)
     soft = masked_softmax(scores, mask)
@@ -38,7 +50,7 @@ def hard_lookup(scores, values, mask=None, noise=None, straight_through=False):
         picks = ops.where(mask, picks, 0.0)
     picks = ops.stop_gradient(picks)
     weights = picks + (soft - ops.stop_gradient(soft)) if straight_through else picks
-    return Lookup(ops.matmul(ops.cast(weights, values.dtype), values), weights, scores)
+    return HardLookup(ops.matmul(ops.cast(weights, values.dtype), values), weights, soft)
 
 
 def _gumbel(noise):

@@ -35,7 +35,9 @@ def align_mask(mask, scores):
         ValueError: the mask is not boolean, or has another rank or length than the scores allow.
     """
     if keras.backend.standardize_dtype(mask.dtype) != "bool":
-        raise ValueError(f"mask must be boolean (True: may be looked at), got dtype {mask.dtype}")
+        raise ValueError(
+            f"attention_mask must be boolean (True: may be looked at), got dtype {mask.dtype}"
+        )
     shape = tuple(scores.shape)
     expected = (shape[0], *shape[-2:])[-len(mask.shape) :] if len(mask.shape) == 3 else ()
     if len(mask.shape) == 2:
@@ -46,7 +48,7 @@ def align_mask(mask, scores):
     )
     if not fits:
         raise ValueError(
-            "mask must have shape (B, S) or (B, T, S) for scores "
+            "attention_mask must have shape (B, S) or (B, T, S) for scores "
             f"(B, …, T, S) = {shape}, got {tuple(mask.shape)}"
         )
     while len(mask.shape) < len(shape):
@@ -54,7 +56,7 @@ def align_mask(mask, scores):
     return mask
 
 
-def masked_softmax(scores, mask=None, axis=-1):
+def masked_softmax(scores, mask=None, axis=-1, temperature=1.0):
     """Turn scores into weights that sum to 1 over what may be looked at.
 
     Computed in float32 whatever the scores' dtype. A row with nothing to look at gives weights 0,
@@ -66,6 +68,7 @@ def masked_softmax(scores, mask=None, axis=-1):
         scores: numbers of any shape; what is `UNREACHABLE` may not be looked at.
         mask: booleans that broadcast to the scores, or None: everything may be looked at.
         axis: the axis that is summed to 1, that of the source positions.
+        temperature: what the scores are divided by.
 
     Returns:
         Weights, float32, of the shape of the scores.
@@ -74,6 +77,7 @@ def masked_softmax(scores, mask=None, axis=-1):
     if mask is not None:
         scores = ops.where(mask, scores, UNREACHABLE)
     peak = ops.stop_gradient(ops.max(scores, axis=axis, keepdims=True))
-    shares = ops.where(scores > UNREACHABLE / 2, ops.exp(scores - peak), 0.0)
+    shares = ops.exp((scores - peak) / temperature)
+    shares = ops.where(scores > UNREACHABLE / 2, shares, 0.0)
     total = ops.sum(shares, axis=axis, keepdims=True)
     return shares / ops.where(total > 0, total, 1.0)

@@ -24,7 +24,7 @@ _SHORTEST = 1e-3  # of a vector with a direction: keeps the cosine's gradient fi
 
 
 def dot(query, keys):
-    """Score by the dot product, "dot" in eq. 8 of Luong et al. (2015).
+    """Score by the dot product, "dot" in section 3.1 of Luong et al. (2015).
 
     Args:
         query: (…, T, K), for instance (B, T, K) or (B, H, T, K).
@@ -79,7 +79,7 @@ def direction(vectors):
 
 
 def general(query, keys, kernel):
-    """Score by a bilinear form, "general" in eq. 8 of Luong et al. (2015).
+    """Score by a bilinear form, "general" in section 3.1 of Luong et al. (2015).
 
     Args:
         query: (B, T, Q).
@@ -93,7 +93,7 @@ def general(query, keys, kernel):
 
 
 def concat(query, keys, kernel, v):
-    """Score by a network over query and key side by side, "concat" in eq. 8 of Luong et al. (2015).
+    """Score by a network over query and key side by side, "concat" of Luong et al. (2015), 3.1.
 
     Some prints of the paper leave out v, without which the score would be a vector.
 

@@ -264,7 +264,7 @@ def test_what_is_no_cell_or_no_attention_is_refused():
     with pytest.raises(ValueError, match="cell must be AttendThenRecur or RecurThenAttend, got <"):
         AttentionRNN(LSTMCell(UNITS))
     for make in (AttendThenRecur, RecurThenAttend):
-        with pytest.raises(ValueError, match=r"attention must be an attention layer .* got <Multi"):
+        with pytest.raises(ValueError, match=r"layers\.attention\.Attention, .* got <Multi"):
             make(LSTMCell(UNITS), MultiHeadAttention(2, UNITS))
 
 
@@ -273,3 +273,41 @@ def test_a_mask_for_each_step_is_refused_by_name():
     mask = ops.ones((B, T, S), dtype="bool")
     with pytest.raises(ValueError, match=r"must have shape \(B, S\) .* got \(2, 3, 5\)"):
         decoder(*map(ops.convert_to_tensor, INPUTS), attention_mask=mask)
+
+
+def test_a_built_decoder_refuses_inputs_of_another_width():
+    decoder = AttentionRNN(MAKE["attend_then_recur"]())
+    sequence, keys, values = map(ops.convert_to_tensor, INPUTS)
+    decoder(sequence, keys, values)
+    wider = ops.concatenate([sequence, sequence], axis=-1)
+    with pytest.raises(ValueError, match=r"with E = 7, got \(2, 3, 14\)"):
+        decoder(wider, keys, values)
+
+
+def test_a_wrong_number_of_states_is_refused():
+    decoder = AttentionRNN(MAKE["attend_then_recur"]())
+    sequence, keys, values = map(ops.convert_to_tensor, INPUTS)
+    _, states = decoder(sequence, keys, values, return_state=True)
+    with pytest.raises(ValueError, match=f"list of {len(states)} tensors .* got 1"):
+        decoder(sequence, keys, values, initial_states=states[:1])
+
+
+def test_parts_of_another_precision_are_refused():
+    cell = AttendThenRecur(GRUCell(13), ContextSensitiveMemory("additive"), dtype="mixed_bfloat16")
+    with pytest.raises(ValueError, match="the same dtype policy"):
+        AttentionRNN(cell, dtype="mixed_bfloat16")(*map(ops.convert_to_tensor, INPUTS))
+
+
+def test_an_error_within_the_loop_leaves_no_dropout_mask_behind():
+    cell = GRUCell(13, dropout=0.5)
+    decoder = AttentionRNN(AttendThenRecur(cell, ContextSensitiveMemory("additive")))
+    sequence, keys, values = map(ops.convert_to_tensor, INPUTS)
+    decoder(sequence, keys, values)
+    first, second = (as_numpy(decoder(sequence, keys, values, training=True)) for _ in range(2))
+    assert (first != second).any()
+    fails = decoder.cell.attention.look
+    decoder.cell.attention.look = None
+    with pytest.raises(TypeError):
+        decoder(sequence, keys, values, training=True)
+    decoder.cell.attention.look = fails
+    assert cell._dropout_mask is None

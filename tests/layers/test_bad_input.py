@@ -170,3 +170,36 @@ def test_a_built_layer_checks_the_next_call_too(name):
     layer(query, keys)
     with pytest.raises(ValueError, match="mask must have shape"):
         layer(query, keys, attention_mask=np.ones((B, T), dtype=bool))
+
+
+def test_a_built_layer_refuses_other_widths():
+    layer = layers.ContextSensitiveMemory("additive")
+    query, keys = np.ones((B, T, Q), "float32"), np.ones((B, S, K), "float32")
+    layer(query, keys)
+    with pytest.raises(ValueError, match=r"\(Q, K\) = \(7, 11\), got query \(2, 3, 11\)"):
+        layer(np.ones((B, T, K), "float32"), keys)
+    with pytest.raises(ValueError, match=r"\(7, 11\), got query .*11\) and keys .*7\)"):
+        layer(keras.Input((None, K)), keras.Input((None, Q)))
+
+
+def test_a_score_that_serves_two_layers_is_checked_by_both():
+    score = layers.scores.DotScore()
+    layers.ContextSensitiveMemory(score)(np.ones((B, T, K)), np.ones((B, S, K)))
+    other = layers.ContextSensitiveMemory(score)
+    with pytest.raises(ValueError, match=r"widths \(Q, K\) = \(11, 11\), got query .*7"):
+        other(np.ones((B, T, Q)), np.ones((B, S, K)))
+
+
+def test_batches_of_different_size_are_refused():
+    layer = layers.ContextSensitiveMemory("additive")
+    with pytest.raises(ValueError, match=r"same batch size B, got \(2, 3, 7\), \(3, 5, 11\)"):
+        layer(np.ones((B, T, Q)), np.ones((3, S, K)))
+
+
+def test_a_score_function_that_could_not_be_loaded_is_not_saved():
+    def first_numbers(query, keys):
+        return query[:, :, :1] + keys[:, None, :, 0]
+
+    layer = layers.ContextSensitiveMemory(first_numbers)
+    with pytest.raises(ValueError, match="must be registered with keras"):
+        layer.get_config()

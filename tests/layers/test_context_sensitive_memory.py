@@ -4,6 +4,7 @@ import pytest
 from keras import ops
 
 from keras_attention.layers import ContextSensitiveMemory, scores
+from keras_attention.layers.scores import LocationScore
 from tests.contract import MASK, B, K, Q, S, T, as_numpy, assert_close, call
 
 D, WIDTH, VALUE_WIDTH = 17, 13, 19
@@ -182,3 +183,22 @@ def test_bad_numbers_say_which_and_what_was_received():
         for number in (0, -2):
             with pytest.raises(ValueError, match=f"{name} must be positive, got {number}"):
                 ContextSensitiveMemory(**{name: number})
+
+
+def test_a_very_low_temperature_takes_the_best_key_even_if_all_scores_are_negative():
+    query = ops.convert_to_tensor(np.array([[[1.0]]], "float32"))
+    keys = ops.convert_to_tensor(np.array([[[-60.0], [-2.0], [-3.0]]], "float32"))
+    memory = ContextSensitiveMemory("dot", temperature=1e-9)
+    _, weights = memory(query, keys, return_attention_scores=True)
+    np.testing.assert_array_equal(as_numpy(weights), [[[0, 1, 0]]])
+
+
+def test_a_position_beyond_the_reach_of_a_location_score_is_never_seen_whatever_the_temperature():
+    memory = ContextSensitiveMemory(LocationScore(longest=2), temperature=3.0)
+    query = ops.ones((1, 1, 3))
+    memory.build((1, 1, 3), (1, None, 3))
+    mask = ops.convert_to_tensor(np.array([[False, False, True, True]]))
+    _, weights = memory(
+        query, ops.ones((1, 4, 3)), attention_mask=mask, return_attention_scores=True
+    )
+    np.testing.assert_array_equal(as_numpy(weights), np.zeros((1, 1, 4)))

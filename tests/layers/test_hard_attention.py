@@ -4,9 +4,16 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from keras.layers import GRUCell
 
 from keras_attention import ops as formulas
-from keras_attention.layers import ContextSensitiveMemory, HardAttention
+from keras_attention.layers import (
+    AttendThenRecur,
+    AttentionRNN,
+    ContextSensitiveMemory,
+    HardAttention,
+    LuongAttention,
+)
 from tests.contract import (
     MASK,
     B,
@@ -79,12 +86,12 @@ def test_the_draws_follow_the_seed():
 
 def test_positions_are_drawn_as_often_as_the_distribution_says():
     count = 20_000
-    layer = HardAttention("dot", seed=5)
+    layer = HardAttention("dot", with_distribution=True, seed=5)
     query = ops.convert_to_tensor(np.tile(0.3 * draw(1, 1, K), (1, count, 1)))
     keys = ops.convert_to_tensor(draw(1, S, K))
     mask = ops.convert_to_tensor(np.array([[True, True, False, True, True]]))
-    _, weights, distribution = layer(
-        query, keys, attention_mask=mask, return_distribution=True, training=True
+    _, (weights, distribution) = layer(
+        query, keys, attention_mask=mask, return_attention_scores=True, training=True
     )
     alpha = as_numpy(distribution)[0, 0].astype(float)
     deviation = np.sqrt(alpha * (1 - alpha) / count)
@@ -93,16 +100,24 @@ def test_positions_are_drawn_as_often_as_the_distribution_says():
 
 
 def test_the_distribution_is_the_softmax_of_soft_attention():
-    hard, soft = HardAttention("general"), ContextSensitiveMemory("general")
+    hard = HardAttention("general", with_distribution=True)
+    soft = ContextSensitiveMemory("general")
     mask = ops.convert_to_tensor(MASK)
-    read, weights, distribution = hard(*tensors(), attention_mask=mask, return_distribution=True)
+    read, (weights, distribution) = hard(
+        *tensors(), attention_mask=mask, return_attention_scores=True
+    )
     call(soft, *INPUTS[:2], MASK)
     soft.set_weights([as_numpy(w) for w in hard.trainable_weights])
     _, expected = call(soft, *INPUTS[:2], MASK)
     assert_close(distribution, expected)
-    plain = hard(*tensors(), attention_mask=mask, return_attention_scores=True)
-    np.testing.assert_array_equal(as_numpy(read), as_numpy(plain[0]))
-    np.testing.assert_array_equal(as_numpy(weights), as_numpy(plain[1]))
+    plain = HardAttention("general")
+    call(plain, *INPUTS[:2], MASK)
+    plain.set_weights([as_numpy(w) for w in hard.weights])
+    expected_read, expected_weights = plain(
+        *tensors(), attention_mask=mask, return_attention_scores=True
+    )
+    np.testing.assert_array_equal(as_numpy(read), as_numpy(expected_read))
+    np.testing.assert_array_equal(as_numpy(weights), as_numpy(expected_weights))
 
 
 def slopes(layer, training):
@@ -144,12 +159,12 @@ def test_a_compiled_step_moves_the_score_only_with_straight_through(straight_thr
 
 
 def test_reinforce_trains_what_straight_through_does_not():
-    layer = HardAttention("general", seed=3)
+    layer = HardAttention("general", with_distribution=True, seed=3)
     layer(*tensors())
     losses = ops.convert_to_tensor(draw(B, T, seed=2))
 
     def surrogate():
-        _, picks, distribution = layer(*tensors(), return_distribution=True, training=True)
+        _, (picks, distribution) = layer(*tensors(), return_attention_scores=True, training=True)
         return ops.sum(
             formulas.reinforce(losses, formulas.log_probability(picks, distribution), 0.1)
         )
@@ -159,7 +174,20 @@ def test_reinforce_trains_what_straight_through_does_not():
     assert (slope != 0).any()
 
 
-def test_the_distribution_of_a_single_query_is_refused():
+def test_the_distribution_is_handed_on_by_layers_around_it():
     query, keys, values = tensors()
-    with pytest.raises(ValueError, match=r"return_distribution.*\(B, T, Q\).*\(2, 7\)"):
-        HardAttention("general")(query[:, 0], keys, values, return_distribution=True)
+    single = HardAttention("general", with_distribution=True)
+    _, (column, distribution) = single(query[:, 0], keys, values, return_attention_scores=True)
+    assert tuple(column.shape) == tuple(distribution.shape) == (B, S, 1)
+    for around in (
+        LuongAttention(HardAttention("general", with_distribution=True)),
+        AttentionRNN(
+            AttendThenRecur(GRUCell(13), HardAttention("general", with_distribution=True, seed=3))
+        ),
+    ):
+        _, (picks, distribution) = around(
+            query, keys, values, return_attention_scores=True, training=True
+        )
+        assert tuple(picks.shape) == tuple(distribution.shape) == (B, T, S)
+        assert (as_numpy(picks).max(-1) == 1).all()
+        np.testing.assert_allclose(as_numpy(distribution).sum(-1), 1, rtol=1e-6)

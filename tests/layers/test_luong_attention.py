@@ -77,7 +77,7 @@ def test_a_single_query_equals_that_query_among_several():
 
 
 def test_bad_arguments_say_what_was_received():
-    with pytest.raises(ValueError, match=r"attention must be an attention layer .* got <MultiHead"):
+    with pytest.raises(ValueError, match=r"layers\.attention\.Attention, .* got <MultiHead"):
         LuongAttention(MultiHeadAttention(2, UNITS))
     with pytest.raises(ValueError, match="units must be a positive integer, got 0"):
         LuongAttention(AdditiveAttention(UNITS), 0)

@@ -3,9 +3,11 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
 from keras_attention.layers import HardAttention
 from keras_attention.models import Reinforced
+from tests.contract import gradient
 from tests.test_training import LABELS, LOGITS, crossentropies
 
 SLOTS, KINDS = 5, 3
@@ -24,9 +26,8 @@ def reinforced(baseline="moving", **settings):
     flags = keras.Input((SLOTS, 1), name="flags")
     values = keras.Input((SLOTS, KINDS), name="values")
     query = keras.ops.ones_like(flags[:, :1])
-    read, weights, distribution = HardAttention("general", seed=0)(
-        query, flags, values, return_distribution=True
-    )
+    attention = HardAttention("general", with_distribution=True, seed=0)
+    read, (weights, distribution) = attention(query, flags, values, return_attention_scores=True)
     outputs = {
         "logits": keras.layers.Dense(KINDS)(read[:, 0]),
         "weights": weights,
@@ -111,3 +112,21 @@ def test_what_a_reinforced_model_needs_is_said():
         Reinforced(inputs, keras.layers.Dense(2)(inputs))
     with pytest.raises(ValueError, match="with baseline, distribution, logits, weights, got logi"):
         Reinforced(inputs, {"logits": inputs}, baseline="learned")
+
+
+def test_the_picks_of_padding_count_for_nothing():
+    """Of two queries the second is padding: whatever it says, the loss has the same gradient."""
+    distribution = ops.convert_to_tensor(np.array([[[0.3, 0.7], [0.9, 0.1]]], "float32"))
+    picks = ops.convert_to_tensor(np.array([[[0.0, 1.0], [1.0, 0.0]]], "float32"))
+    logits = ops.convert_to_tensor(np.zeros((1, 2, KINDS), "float32"))
+    model = compile_reinforced(reinforced(entropy_weight=0.5))
+
+    def loss(distribution):
+        y_pred = {"logits": logits, "weights": picks, "distribution": distribution}
+        weight = ops.convert_to_tensor(np.array([[1.0, 0.0]], "float32"))
+        labels = ops.convert_to_tensor(np.array([[1, 2]]))
+        return model.compute_loss(y=labels, y_pred=y_pred, sample_weight=weight, training=False)
+
+    (slope,) = gradient(loss, distribution)
+    assert (slope[0, 0] != 0).all()
+    assert (slope[0, 1] == 0).all()
