@@ -83,8 +83,8 @@ def test_only_the_word_before_tells_which_of_two_was_chosen():
 
 
 def test_bad_arguments_say_what_was_received():
-    with pytest.raises(ValueError, match=r"attention must be one of global, .*, got 'hard'"):
-        models.build_bilstm_attention(attention="hard")
+    with pytest.raises(ValueError, match=r"attention must be one of global, .*, got 'soft'"):
+        models.build_bilstm_attention(attention="soft")
     with pytest.raises(ValueError, match=r"score must be one of dot, scaled_dot, .*, got 'sum'"):
         models.build_bilstm_attention(score="sum")
     with pytest.raises(ValueError, match="coverage attention has a score of its own"):
