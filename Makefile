@@ -5,8 +5,8 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 TRUNK := tests/ops tests/layers tests/models tests/test_decoding.py tests/test_training.py
-# All but the rooms that know no backend, and what trains many models.
-ON_JAX := tests $(foreach room,grammar plotting evaluation layering packaging mechanisms comparison,--ignore=tests/test_$(room).py)
+# And what stands on it, where backends could differ.
+ON_JAX := $(TRUNK) tests/test_translator.py tests/test_scoring.py
 
 .PHONY: demo test test-torch test-slow mechanisms lint bench clean
 
