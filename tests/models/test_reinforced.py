@@ -54,7 +54,9 @@ def test_a_reinforced_model_learns_where_to_look(baseline):
     model = compile_reinforced(reinforced(baseline, entropy_weight=0.01))
     model.fit(*flagged_slots(128 * 128), batch_size=128, verbose=0)
     measured = model.evaluate(*flagged_slots(512, seed=1), verbose=0, return_dict=True)
-    assert measured["accuracy"] > 0.95
+    # older versions of Keras put the name of an output before that of the metric
+    (accuracy,) = (value for name, value in measured.items() if name.endswith("accuracy"))
+    assert accuracy > 0.95
     assert 0 < measured["loss"] < 0.2
 
 
