@@ -2,6 +2,11 @@
 
 from keras_attention.layers import scores
 from keras_attention.layers.additive_attention import AdditiveAttention
+from keras_attention.layers.attention_blocks import (
+    CausalSelfAttention,
+    CrossAttention,
+    GlobalSelfAttention,
+)
 from keras_attention.layers.attention_rnn import AttendThenRecur, AttentionRNN, RecurThenAttend
 from keras_attention.layers.attention_with_a_past import (
     CoverageAttention,
@@ -10,8 +15,8 @@ from keras_attention.layers.attention_with_a_past import (
     RecurrentLocationAttention,
 )
 from keras_attention.layers.context_sensitive_memory import ContextSensitiveMemory
-from keras_attention.layers.cross_attention import CrossAttention
 from keras_attention.layers.dense_multi_head_attention import DenseMultiHeadAttention
+from keras_attention.layers.feed_forward import FeedForward
 from keras_attention.layers.hard_attention import HardAttention
 from keras_attention.layers.hopfield import Hopfield
 from keras_attention.layers.local_attention import (
@@ -21,17 +26,22 @@ from keras_attention.layers.local_attention import (
 from keras_attention.layers.luong_attention import LuongAttention
 from keras_attention.layers.multi_head_attention import MultiHeadAttention
 from keras_attention.layers.pooling import Pooling
+from keras_attention.layers.positions import LearnedPositions, SinusoidalPositions
 
 __all__ = [
     "AdditiveAttention",
     "AttendThenRecur",
     "AttentionRNN",
+    "CausalSelfAttention",
     "ContextSensitiveMemory",
     "CoverageAttention",
     "CrossAttention",
     "DenseMultiHeadAttention",
+    "FeedForward",
+    "GlobalSelfAttention",
     "HardAttention",
     "Hopfield",
+    "LearnedPositions",
     "LocationAwareAttention",
     "LuongAttention",
     "MonotonicLocalAttention",
@@ -41,5 +51,6 @@ __all__ = [
     "PredictiveLocalAttention",
     "RecurThenAttend",
     "RecurrentLocationAttention",
+    "SinusoidalPositions",
     "scores",
 ]

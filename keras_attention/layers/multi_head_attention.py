@@ -10,34 +10,19 @@ from keras_attention.layers.attention import check_shapes
 from keras_attention.ops import lookup, scaled_dot
 
 
-class _ProjectedLookup(keras.layers.MultiHeadAttention):
-    """Keras' layer with the package's lookup between its projections.
-
-    Keras computes a fully masked row differently with and without scores, and the softmax in the
-    compute dtype; `_compute_attention` is where it invites other implementations. It also heeds
-    implicit masks, and takes them off its inputs, so that only the first of two layers over one
-    tensor would see them: here only the explicit mask counts.
-    """
-
-    def _compute_attention_mask(self, query, value, attention_mask=None, **_):
-        return attention_mask
-
-    def _compute_attention(self, query, key, value, attention_mask=None, training=None, *_):
-        query, key, value = (ops.swapaxes(x, 1, 2) for x in (query, key, value))
-        read, weights, _ = lookup(scaled_dot(query, key), value, attention_mask)
-        if self._dropout > 0.0:
-            dropped = self._dropout_layer(weights, training=training)
-            read = ops.matmul(ops.cast(dropped, value.dtype), value)
-        return ops.swapaxes(read, 1, 2), weights
-
-
 @keras.saving.register_keras_serializable("keras_attention")
 class MultiHeadAttention(keras.layers.Layer):
     """Let each query read a memory through several heads, section 3.2.2 of Vaswani et al. (2017).
 
-    A wrapper around `keras.layers.MultiHeadAttention`: the same projections, names and weights,
-    with the house's explicit masks. Our names / the paper's: query, keys, values / Q, K, V,
-    `num_heads` / h, `key_dim` / d_k.
+    A wrapper around `keras.layers.MultiHeadAttention`: its projections, names and weights, and
+    between them the lookup of this package. Keras computes a row with nothing to look at
+    differently with and without scores, and the softmax in the compute dtype; it heeds implicit
+    masks, and takes them off its inputs, so that only the first of two layers over one tensor sees
+    them. Here only the explicit mask counts. Our names / the paper's: query, keys, values / Q, K,
+    V, `num_heads` / h, `key_dim` / d_k.
+
+    A call is two movements: `remember` projects the keys and values, once, and `look` reads them,
+    as often as there are queries. What is remembered may be kept, as a decoder's cache is.
 
     Args:
         num_heads: number of heads, H.
@@ -84,14 +69,29 @@ class MultiHeadAttention(keras.layers.Layer):
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.dropout = dropout
-        self.projected_lookup = _ProjectedLookup(
-            num_heads, key_dim, dropout=dropout, dtype=self.dtype_policy, name="projected_lookup"
+        self.projections = keras.layers.MultiHeadAttention(
+            num_heads, key_dim, dropout=dropout, dtype=self.dtype_policy, name="projections"
         )
 
     def build(self, query_shape, keys_shape, values_shape=None):
         values_shape = values_shape or keys_shape
         check_shapes(query_shape, keys_shape, values_shape)
-        self.projected_lookup.build(query_shape, values_shape, keys_shape)
+        self.projections.build(query_shape, values_shape, keys_shape)
+
+    def remember(self, keys, values=None):
+        """Project keys and values for all heads: (B, S, E) and (B, S, F) → (B, S, H, K) each."""
+        values = keys if values is None else values
+        return self.projections._key_dense(keys), self.projections._value_dense(values)
+
+    def look(self, query, keys, values, attention_mask=None, training=None):
+        """Read with a query (B, T, D) what was remembered → the read (B, T, D), and the weights."""
+        query = self.projections._query_dense(query)
+        query, keys, values = (ops.swapaxes(x, 1, 2) for x in (query, keys, values))
+        read, weights, _ = lookup(scaled_dot(query, keys), values, attention_mask)
+        if self.dropout > 0:
+            dropped = self.projections._dropout_layer(weights, training=training)
+            read = ops.matmul(ops.cast(dropped, values.dtype), values)
+        return self.projections._output_dense(ops.swapaxes(read, 1, 2)), weights
 
     def call(
         self,
@@ -104,14 +104,8 @@ class MultiHeadAttention(keras.layers.Layer):
     ):
         values = keys if values is None else values
         check_shapes(query.shape, keys.shape, values.shape)
-        read, weights = self.projected_lookup(
-            query,
-            values,
-            keys,
-            attention_mask=attention_mask,
-            return_attention_scores=True,
-            training=training,
-        )
+        remembered = self.remember(keys, values)
+        read, weights = self.look(query, *remembered, attention_mask, training)
         return (read, weights) if return_attention_scores else read
 
     def get_config(self):

@@ -1,4 +1,4 @@
-"""What the recurrent encoder-decoders share: reading the context, and joining the two halves."""
+"""What the encoder-decoders share: reading the context with an RNN, and joining the two halves."""
 
 import keras
 from keras import layers, ops
@@ -50,7 +50,7 @@ def join(encoder, decoder, name):
     """Join two halves: the decoder is fed the right answer, shifted by one (teacher forcing).
 
     Args:
-        encoder: ids (B, S) → `{"memory": ..., "state": ...}`.
+        encoder: ids (B, S) → `{"memory": ..., "state": ..., ...}`.
         decoder: `{"memory": ..., "state": ..., "target": ids (B, T)}` → `{"logits", ...}`.
         name: of the model.
 
@@ -61,5 +61,8 @@ def join(encoder, decoder, name):
         "context": keras.Input((None,), dtype="int32", name="context"),
         "target": keras.Input((None,), dtype="int32", name="target"),
     }
-    outputs = decoder({**encoder(inputs["context"]), "target": inputs["target"]})
+    encoded = encoder(inputs["context"])
+    outputs = decoder(
+        {"memory": encoded["memory"], "state": encoded["state"], "target": inputs["target"]}
+    )
     return keras.Model(inputs, outputs["logits"], name=name)

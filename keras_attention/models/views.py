@@ -2,22 +2,50 @@
 
 Every model of the package has two layers by these names:
 
-    encoder(context)                   → {"memory", "state"}
+    encoder(context)                       → {"memory", "state"}, and "weights" if it attends
     decoder({"memory", "state", "target"}) → {"logits", "state", "weights"}
 
 `memory` is what the decoder attends to, `state` what it carries from token to token; both are
-structures of tensors whose first axis is the batch. `weights` maps names to attention weights.
-Dictionaries are written in the order of their keys: backends differ in whether they sort them, and
-a model that one of them saved is to be loaded by all.
+structures of tensors whose first axis is the batch. A state that is a dictionary with a `past` is a
+cache: its tensors (B, P, …) hold what was computed for the P tokens before, the newest last; the
+encoder leaves it without a place, P = 0, since a whole target needs none. `weights` maps names to
+attention weights. Dictionaries are written in the order of their keys: backends differ in whether
+they sort them, and a model that one of them saved is to be loaded by all.
 """
 
 import keras
-from keras import ops
+from keras import ops, tree
+
+from keras_attention.layers import LearnedPositions
 
 
-def encode(model):
-    """Return the view ids (B, S) → `{"memory": ..., "state": ...}` of a model of this package."""
-    return model.get_layer("encoder")
+def encode(model, room=64):
+    """Return the view ids (B, S) → `{"memory": ..., "state": ...}` of a model of this package.
+
+    Args:
+        model: a model of this package.
+        room: places of a cache, at least as many as tokens will be decoded step by step; what is
+            older is forgotten. A recurrent model has no cache.
+
+    Raises:
+        ValueError: `room` is not positive, or above the number of positions of the model.
+    """
+    encoder, decoder = model.get_layer("encoder"), model.get_layer("decoder")
+    if room < 1:
+        raise ValueError(f"room must be at least 1, got {room}")
+    for layer in decoder.layers:
+        if isinstance(layer, LearnedPositions) and room > layer.length:
+            raise ValueError(
+                f"the model has {layer.length} positions for the tokens of a target, got room for "
+                f"{room}"
+            )
+    context = keras.Input((None,), dtype="int32", name="context")
+    encoded = encoder(context)
+    state = encoded["state"]
+    if isinstance(state, dict) and "past" in state:
+        widen = lambda x: ops.pad(x, [(0, 0), (room, 0)] + [(0, 0)] * (len(x.shape) - 2))  # noqa: E731
+        state = {**state, "past": tree.map_structure(widen, state["past"])}
+    return keras.Model(context, {"memory": encoded["memory"], "state": state}, name="encode")
 
 
 def step(model):
@@ -30,14 +58,20 @@ def attention(model):
 
     Returns:
         A functional `keras.Model` with the inputs of the model, and as outputs
-        `{"logits": (B, T, V), name: weights, ...}`; weights are (B, H, T, S) or (B, T, S).
+        `{"logits": (B, T, V), name: weights, ...}`. Weights are (B, H, T, S), or (B, T, S) without
+        heads; those whose name says `encoder_self_attention` (B, H, S, S), and those that say
+        `decoder_self_attention` (B, H, T, T).
     """
     inputs = {tensor.name: tensor for tensor in model.inputs}
+    encoded = model.get_layer("encoder")(inputs["context"])
     outputs = model.get_layer("decoder")(
-        {**model.get_layer("encoder")(inputs["context"]), "target": inputs["target"]}
+        {"memory": encoded["memory"], "state": encoded["state"], "target": inputs["target"]}
     )
+    weights = {**encoded.get("weights", {}), **outputs["weights"]}
     return keras.Model(
-        inputs, {"logits": outputs["logits"], **outputs["weights"]}, name=f"{model.name}_attention"
+        inputs,
+        {"logits": outputs["logits"], **weights},
+        name=f"{model.name}_attention",
     )
 
 
@@ -54,7 +88,10 @@ class Step(keras.layers.Layer):
 
     Returns:
         Logits (B, V) for the next tokens; a dictionary of attention weights by name, each (B, H, S)
-        or (B, S); and the next state.
+        or (B, S), and (B, H, P + 1) where a decoder attends to itself; and the next state.
+
+    Raises:
+        ValueError: the state has a cache without a place: it did not come from `encode`.
     """
 
     def __init__(self, decoder, **kwargs):
@@ -63,6 +100,8 @@ class Step(keras.layers.Layer):
         self.built = True
 
     def call(self, tokens, memory, state):
+        if isinstance(state, dict) and 0 in [x.shape[1] for x in tree.flatten(state.get("past"))]:
+            raise ValueError("the past in state has room for no token: take it from encode(model)")
         target = ops.expand_dims(tokens, 1)
         outputs = self.decoder({"memory": memory, "state": state, "target": target})
         weights = {name: weights[..., 0, :] for name, weights in outputs["weights"].items()}

@@ -14,7 +14,7 @@ from keras_attention.ops.hard import (
 )
 from keras_attention.ops.local import gaussian, local_lookup, predicted_centres, window
 from keras_attention.ops.lookup import Lookup, lookup, retrieve
-from keras_attention.ops.masks import align_mask, masked_softmax, padding_mask
+from keras_attention.ops.masks import align_mask, causal_mask, masked_softmax, padding_mask
 from keras_attention.ops.past import (
     coverage,
     coverage_loss,
@@ -22,6 +22,7 @@ from keras_attention.ops.past import (
     location_features,
     uniform_weights,
 )
+from keras_attention.ops.positions import sinusoids
 from keras_attention.ops.projections import project
 from keras_attention.ops.scores import (
     additive,
@@ -40,6 +41,7 @@ __all__ = [
     "Lookup",
     "additive",
     "align_mask",
+    "causal_mask",
     "concat",
     "cosine",
     "coverage",
@@ -65,6 +67,7 @@ __all__ = [
     "reinforce",
     "retrieve",
     "scaled_dot",
+    "sinusoids",
     "tanh_network",
     "two_layer",
     "uniform_weights",

@@ -21,6 +21,31 @@ def padding_mask(ids):
     return ops.not_equal(ids, 0)
 
 
+def causal_mask(length, past=0, seen=None):
+    """Say which positions each of T queries may see: itself, and what stands before it.
+
+    Args:
+        length: T, number of queries.
+        past: P, number of places before them, such as those of a cache.
+        seen: integers (B,), how many of these places, counted from the queries back, hold a token;
+            None: all of them.
+
+    Returns:
+        Booleans (1, T, P + T), or (B, T, P + T) with `seen`.
+
+    Example:
+    >>> ops.convert_to_numpy(causal_mask(3)[0]).astype(int).tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    """
+    # The distance from a query back to what it looks at
+    back = past + ops.arange(length)[:, None] - ops.arange(past + length)[None, :]
+    mask = ops.expand_dims(back >= 0, 0)
+    if seen is None:
+        return mask
+    holds_a_token = ops.arange(past + length)[None, :] >= past - ops.expand_dims(seen, -1)
+    return ops.logical_and(mask, ops.expand_dims(holds_a_token, 1))
+
+
 def align_mask(mask, scores):
     """Give a mask the rank of the scores, so that the two broadcast.
 

@@ -7,7 +7,17 @@ picture without one is an ordinary figure of pyplot, so a notebook shows it belo
 
 from keras_attention.plotting.attention import plot_attention
 from keras_attention.plotting.figures import check_plot_path
+from keras_attention.plotting.grid import plot_attention_grid
 from keras_attention.plotting.history import plot_history
 from keras_attention.plotting.lengths import plot_by_length
+from keras_attention.plotting.merging import merge_tokens, merge_words
 
-__all__ = ["check_plot_path", "plot_attention", "plot_by_length", "plot_history"]
+__all__ = [
+    "check_plot_path",
+    "plot_attention",
+    "plot_attention_grid",
+    "merge_tokens",
+    "merge_words",
+    "plot_by_length",
+    "plot_history",
+]

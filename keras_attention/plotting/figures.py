@@ -44,15 +44,15 @@ def check_plot_path(path):
     return path
 
 
-def new_figure(size, path):
+def new_figure(size, path, layout="constrained"):
     """Return an empty figure: pyplot's own if it is to be shown, a free one if only saved."""
     if path is None:
         import matplotlib.pyplot as plt
 
-        return plt.figure(figsize=size, layout="constrained")
+        return plt.figure(figsize=size, layout=layout)
     from matplotlib.figure import Figure
 
-    return Figure(figsize=size, layout="constrained")
+    return Figure(figsize=size, layout=layout)
 
 
 def boxes_for(texts):

@@ -85,7 +85,9 @@ def _best_epoch(curve):
 def _draw_curves(panel, training, validation, best):
     """Draw the two curves of a quantity over the epochs, the best epoch marked."""
     epochs = np.arange(1, len(training) + 1)
-    dots = {"marker": "o", "markersize": 3.5}
+    # Beads on a short run, no thicker than the line on a long one.
+    size = min(max(135 / len(epochs), 1.5), 4.5)
+    dots = {"marker": "o", "markersize": size, "markeredgewidth": 0}
     panel.plot(epochs, training, color=_TRAINING_COLOR, label="training", **dots)
     if validation is None:
         return

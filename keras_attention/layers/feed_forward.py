@@ -1,0 +1,60 @@
+"""The position-wise feed-forward network of a Transformer.
+
+FFN(x) = max(0, x W₁ + b₁) W₂ + b₂, at each position apart
+"""
+
+import keras
+
+from keras_attention.layers.residual import Residual
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class FeedForward(Residual):
+    """Think about each position by itself, eq. 2 of Vaswani et al. (2017), with residual and norm.
+
+    Attention mixes positions; this does not: position t of the output hangs on position t alone.
+
+    Args:
+        hidden: width of the hidden layer, the paper's d_ff.
+        dropout: share of the output that is dropped in training.
+        norm_first: pre-norm if set, else post-norm.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        x: (B, T, D).
+
+    Returns:
+        (B, T, D).
+
+    Raises:
+        ValueError: the hidden width is not positive.
+
+    Example:
+    >>> import numpy as np
+    >>> tuple(FeedForward(hidden=32)(np.ones((2, 3, 8))).shape)
+    (2, 3, 8)
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
+    """
+
+    def __init__(self, hidden, dropout=0.0, norm_first=False, **kwargs):
+        super().__init__(norm_first, **kwargs)
+        if hidden < 1:
+            raise ValueError(f"hidden must be a positive integer, got {hidden}")
+        self.hidden, self.dropout = hidden, dropout
+        self.widen = keras.layers.Dense(hidden, activation="relu", dtype=self.dtype_policy)
+        self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+
+    def build(self, x_shape):
+        self.narrow = keras.layers.Dense(x_shape[-1], dtype=self.dtype_policy, name="narrow")
+        self.norm.build(x_shape)
+        self.widen.build(x_shape)
+        self.narrow.build((*x_shape[:-1], self.hidden))
+
+    def call(self, x, training=None):
+        result = self.narrow(self.widen(self.before(x)))
+        return self.after(x, self.drop(result, training=training))
+
+    def get_config(self):
+        return {**super().get_config(), "hidden": self.hidden, "dropout": self.dropout}

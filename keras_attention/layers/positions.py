@@ -1,0 +1,116 @@
+"""Where a token stands, added to what it is: attention by itself does not know the order.
+
+y_t = x_t + p_{s+t}, with p from sinusoids or learned
+"""
+
+import keras
+from keras import ops
+
+from keras_attention.ops import sinusoids
+
+
+class _Positions(keras.layers.Layer):
+    """Base of the two: adds an encoding to each token of a sentence, or of a part of one."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, x, start=None):
+        positions = ops.expand_dims(ops.arange(x.shape[1] or ops.shape(x)[1]), 0)
+        if start is not None:
+            positions = positions + ops.expand_dims(start, -1)
+        return x + ops.cast(self.encode(positions), x.dtype)
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class SinusoidalPositions(_Positions):
+    """Add the sinusoids of section 3.5 of Vaswani et al. (2017), for sentences of any length.
+
+    Args:
+        layout: `"interleaved"` as in the paper, or `"concatenated"` as in the TensorFlow tutorial:
+            the same numbers, permuted.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        x: (B, T, D), D even.
+        start: integers (B,), the position of the first token; None: 0.
+
+    Returns:
+        (B, T, D).
+
+    Raises:
+        ValueError: there is no such layout, or D is odd.
+
+    Example:
+    >>> import numpy as np
+    >>> encoded = SinusoidalPositions()(np.zeros((1, 2, 4)))
+    >>> [round(float(number), 4) for number in encoded[0, 1]]
+    [0.8415, 0.5403, 0.01, 1.0]
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
+    """
+
+    def __init__(self, layout="interleaved", **kwargs):
+        super().__init__(**kwargs)
+        sinusoids(ops.arange(1), 2, layout)  # says what is wrong with the layout
+        self.layout = layout
+
+    def build(self, x_shape):
+        self.width = x_shape[-1]
+
+    def encode(self, positions):
+        return sinusoids(positions, self.width, self.layout)
+
+    def get_config(self):
+        return {**super().get_config(), "layout": self.layout}
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class LearnedPositions(_Positions):
+    """Add a learned vector for each position, as far as there are any.
+
+    Section 3.5 of Vaswani et al. (2017), table 3, row E: about as good as the sinusoids, up to the
+    greatest length that was trained.
+
+    Args:
+        length: number of positions, at least as many as the longest sentence has tokens.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        x: (B, T, D).
+        start: integers (B,), the position of the first token; None: 0.
+
+    Returns:
+        (B, T, D).
+
+    Raises:
+        ValueError: `length` is not positive, or T is above it.
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
+    """
+
+    def __init__(self, length, **kwargs):
+        super().__init__(**kwargs)
+        if length < 1:
+            raise ValueError(f"length must be a positive integer, got {length}")
+        self.length = length
+
+    def build(self, x_shape):
+        self.table = self.add_weight(
+            shape=(self.length, x_shape[-1]), initializer="uniform", name="table"
+        )
+
+    def encode(self, positions):
+        longest = positions.shape[1]
+        if longest is not None and longest > self.length:
+            raise ValueError(
+                f"there are {self.length} learned positions, got a sentence of {longest} tokens; "
+                "build the model with more, or shorten the sentence"
+            )
+        return ops.take(self.table, positions, axis=0)
+
+    def get_config(self):
+        return {**super().get_config(), "length": self.length}

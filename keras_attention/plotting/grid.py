@@ -1,0 +1,197 @@
+"""Several heat maps of one sentence pair in one figure: the heads of a layer, or the layers."""
+
+import math
+import numbers
+from collections.abc import Mapping
+
+from keras_attention.plotting import heatmaps
+from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+
+# Inches. A grid of panels aims at this much for its cells.
+_WIDTH, _HEIGHT = 11.0, 7.0
+_SMALLEST_CELL, _LARGEST_CELL = 0.17, 0.45
+_GAP, _MARGIN = 0.16, 0.1
+
+
+def plot_attention_grid(
+    panels,
+    context_tokens,
+    target_tokens,
+    *,
+    unknown_context=(),
+    unknown_target=(),
+    orientation="target_rows",
+    axis_names=("target", "context"),
+    vmax=None,
+    columns=None,
+    title=None,
+    path=None,
+):
+    """Draw several attention weights of one sentence pair as heat maps on one scale.
+
+    All heads of a layer, or a panel for each layer. The words stand once at the left of every row
+    of panels and once above every column of panels, the name of a panel below it. The encoder's
+    self-attention has the context on both sides: pass its words twice. What `path` means for the
+    figure is as in `plot_attention`.
+
+    Args:
+        panels: weights by name, such as `{"head 1": …, "head 2": …}`, drawn in this order, row by
+            row. Each is `(T, S)`, or `(H, T, S)`, of which the mean over the heads is drawn:
+            anything that `np.asarray` takes.
+        context_tokens: S words, as the user wrote them.
+        target_tokens: T words.
+        unknown_context: positions, or S booleans, of the context words that the vocabulary lacks.
+        unknown_target: the same for the target words.
+        orientation: `"target_rows"`: a row of a panel is a target word, as Keras returns the
+            weights. `"context_rows"`: the transpose.
+        axis_names: what the sides are called, that of the target words first; for self-attention
+            `("context", "context")`.
+        vmax: the weight that is drawn darkest in all panels; the palest is always 0. By default
+            the largest weight of all panels.
+        columns: how many panels stand side by side. By default as many as make the cells large
+            and the figure neither long nor wide.
+        title: a line above the panels, drawn as it is.
+        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+
+    Returns:
+        The list of matplotlib `Axes`, one a panel, in the order of `panels`; `get_title()` is its
+        name, `images[0].get_array()` its weights as drawn.
+
+    Raises:
+        ValueError: there is no panel, a shape, a position, the orientation, the number of columns
+            or the extension does not fit, a sentence has no words, or a weight is negative or not
+            finite.
+        OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
+
+    Warns:
+        UserWarning: the font lacks some letter; it is drawn as □.
+
+    Example:
+        >>> heads = {"head 1": [[0.9, 0.1], [0.2, 0.8]], "head 2": [[0.5, 0.5], [0.0, 1.0]]}
+        >>> axes = plot_attention_grid(heads, ["Hace", "frío"], ["it's", "cold"])
+        >>> [ax.get_title() for ax in axes]
+        ['head 1', 'head 2']
+    """
+    if path is not None:
+        path = check_plot_path(path)
+    left, top = heatmaps.as_sides(
+        context_tokens, target_tokens, unknown_context, unknown_target, axis_names
+    )
+    grids = _as_grids(panels, len(left.words), len(top.words))
+    if heatmaps.has_context_rows(orientation):
+        grids, left, top = [grid.T for grid in grids], top, left
+    vmax = heatmaps.as_vmax(vmax, grids)
+    columns = _as_columns(columns, len(grids), grids[0].shape)
+    names = list(map(str, panels))
+    boxes = boxes_for([*left.texts, *top.texts, *names, title or ""])
+    left, top = left.boxed(boxes), top.boxed(boxes)
+
+    figure = new_figure((1, 1), path, layout="none")
+    names = [name.translate(boxes) for name in names]
+    axes = _draw_panels(figure, grids, names, (left, top), columns, vmax)
+    bottom_left = axes[(len(axes) - 1) // columns * columns]
+    name_height = 72 * _name_size(axes)[1]
+    heatmaps.draw_notes(bottom_left, bool(left.unknown or top.unknown), below=name_height)
+    _fit_figure(figure, title and title.translate(boxes))
+    if path is not None:
+        save(figure, path)
+    return axes
+
+
+def _as_grids(panels, rows, columns):
+    """Return the weights of the panels as checked arrays `(T, S)`."""
+    if not isinstance(panels, Mapping):
+        raise ValueError(f"panels must be a dict of weights by name, got {type(panels)}")
+    if not panels:
+        raise ValueError("panels must hold at least one panel, got none")
+    return [
+        heatmaps.as_grid(f"panels[{name!r}]", weights, rows, columns)
+        for name, weights in panels.items()
+    ]
+
+
+def _as_columns(columns, number, panel):
+    """Return how many panels stand side by side: as asked for, or where cells can be largest."""
+    if columns is None:
+
+        def room(columns):
+            slots = math.ceil(number / columns) * columns
+            return _cell_that_fits(columns, number, panel) * number / slots
+
+        return max(range(1, number + 1), key=room)
+    if not isinstance(columns, numbers.Integral) or columns < 1:
+        raise ValueError(f"columns must be a whole number, 1 or more, got {columns!r}")
+    return min(columns, number)
+
+
+def _cell_that_fits(columns, number, panel):
+    """Return the side of a cell in inches where the figure has the usual size."""
+    rows = math.ceil(number / columns)
+    return min(_WIDTH / (columns * panel[1]), _HEIGHT / (rows * panel[0]))
+
+
+def _draw_panels(figure, grids, names, sides, columns, vmax):
+    """Draw the panels and their scale into a figure that measures one inch; return the axes."""
+    left, top = sides
+    fits = _cell_that_fits(columns, len(grids), grids[0].shape)
+    cell = min(max(fits, _SMALLEST_CELL), _LARGEST_CELL)
+    size = min(0.7 * 72 * cell, 11.0)  # points
+    axes = []
+    for i, (grid, name) in enumerate(zip(grids, names, strict=True)):
+        ax = figure.add_axes((0, 0, 1, 1), label=f"panel {i}")
+        image = heatmaps.draw_cells(ax, grid, vmax)
+        ax.set(xticks=[], yticks=[])
+        if i % columns == 0:
+            heatmaps.draw_rows(ax, left, size)
+        if i < columns:
+            heatmaps.draw_columns(ax, top, size, cell)
+        heatmaps.draw_title(ax, name, 10, y=0, pad=-4, va="top")
+        axes.append(ax)
+    scale = figure.add_axes((0, 0, 1, 1), label="scale")
+    heatmaps.draw_color_bar(image, scale)
+    _place_panels(axes, scale, columns, cell * len(top.words), cell * len(left.words))
+    return axes
+
+
+def _name_size(axes):
+    """Return how wide and how high the names at the panels are at most, in inches."""
+    dpi = axes[0].figure.dpi
+    names = [ax.title.get_window_extent() for ax in axes]
+    width = max(box.width for box in (*names, axes[0].xaxis.label.get_window_extent()))
+    return width / dpi, max(box.height for box in names) / dpi + 0.06
+
+
+def _place_panels(axes, scale, columns, width, height):
+    """Place panels of `width` and `height` and the scale beside them, the origin at the top left.
+
+    No layout engine of matplotlib knows that slanted words may reach over the next panel, whose
+    words are slanted as well: it would drive the panels apart.
+    """
+    name_width, below = _name_size(axes)
+    beside = max(0.0, name_width - width) / 2
+    for i, ax in enumerate(axes):
+        row, column = divmod(i, columns)
+        x = column * (width + 2 * beside + _GAP)
+        y = -row * (height + below + _GAP) - height
+        ax.set_position((x, y, width, height))
+    right = (columns - 1) * (width + 2 * beside + _GAP) + width + beside
+    scale.set_position((right + 0.16, y, 0.14, -y))
+
+
+def _fit_figure(figure, title):
+    """Give a figure that measures one inch the size of what is drawn in it and around it."""
+    from matplotlib.transforms import Affine2D
+
+    texts = []
+    if title:
+        box = figure.get_tightbbox()
+        middle, above = (box.x0 + box.x1) / 2, box.y1 + 0.12
+        style = {"size": 12, "parse_math": False, "usetex": False}
+        texts = [figure.suptitle(title, x=middle, y=above, va="bottom", **style)]
+    box = figure.get_tightbbox().padded(_MARGIN)
+    inches = Affine2D().translate(-box.x0, -box.y0).scale(1 / box.width, 1 / box.height)
+    for ax in figure.axes:
+        ax.set_position(ax.get_position().transformed(inches))
+    for text in texts:
+        text.set_position(inches.transform(text.get_position()))
+    figure.set_size_inches(box.width, box.height)

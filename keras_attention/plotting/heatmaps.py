@@ -1,0 +1,195 @@
+"""What the heat maps share: arguments checked, cells, words along the sides, scale and notes."""
+
+import math
+import unicodedata
+from typing import NamedTuple
+
+import numpy as np
+
+_UNKNOWN_COLOR = "#b5300c"
+_LINK_NOTE_COLOR = "#8f6000"
+_FADED = "#6b6b6b"
+_LONGEST_LABEL = 20  # characters, of which the last may be an ellipsis
+_AS_WRITTEN = {"parse_math": False, "usetex": False}
+
+
+class Side(NamedTuple):
+    """One side of a heat map: its name, its words, the positions of those that are unknown."""
+
+    name: str
+    words: list
+    unknown: set
+
+    @property
+    def texts(self):
+        """All that is written on the side."""
+        return [self.name, *self.words]
+
+    def boxed(self, boxes):
+        """Return the side with □ for the letters that the fonts lack."""
+        words = [word.translate(boxes) for word in self.words]
+        return Side(self.name.translate(boxes), words, self.unknown)
+
+
+def as_sides(context_tokens, target_tokens, unknown_context, unknown_target, axis_names):
+    """Return the checked sides (target, context) of a heat map."""
+    if isinstance(axis_names, str) or len(names := [str(name) for name in axis_names]) != 2:
+        raise ValueError(f"axis_names must be a pair (target, context), got {axis_names!r}")
+    sides = []
+    for name, argument, tokens, unknown in (
+        (names[0], "target", target_tokens, unknown_target),
+        (names[1], "context", context_tokens, unknown_context),
+    ):
+        words = _as_words(f"{argument}_tokens", tokens)
+        sides.append(Side(name, words, _positions(f"unknown_{argument}", unknown, len(words))))
+    return sides
+
+
+def has_context_rows(orientation):
+    """Say whether a row is a context word: whether the weights are to be transposed."""
+    if orientation not in ("target_rows", "context_rows"):
+        raise ValueError(
+            f'orientation must be "target_rows" or "context_rows", got {orientation!r}'
+        )
+    return orientation == "context_rows"
+
+
+def as_grid(name, weights, rows, columns):
+    """Return the weights as a checked array `(T, S)` of floats."""
+    try:
+        grid = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers, got {type(weights)}") from error
+    letters, expected = "(T, S)", (rows, columns)
+    if grid.ndim == 3:
+        letters, expected = "(H, T, S)", (max(grid.shape[0], 1), rows, columns)
+    if grid.shape != expected:
+        raise ValueError(f"{name} must have shape {letters} = {expected}, got {grid.shape}")
+    if not np.isfinite(grid).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    if (grid < 0).any():
+        raise ValueError(
+            f"{name} must not be negative, got {grid.min():.3g}; are they scores, "
+            "from before the softmax?"
+        )
+    return grid.mean(axis=0) if grid.ndim == 3 else grid
+
+
+def as_vmax(vmax, grids):
+    """Return the weight that is drawn darkest: `vmax`, or the largest of all grids."""
+    largest = max(float(grid.max()) for grid in grids)
+    vmax = largest or 1.0 if vmax is None else float(vmax)
+    if not 0 < vmax < math.inf:
+        raise ValueError(f"vmax must be a positive number, got {vmax}")
+    return vmax
+
+
+def _as_words(name, tokens):
+    """Return the labels of a sentence: one line each, not too long, never invisible."""
+    if isinstance(tokens, str):
+        raise ValueError(f"{name} must be a list of words, got one str: {tokens!r}")
+    labels = []
+    for token in tokens:
+        # Composed letters (é, not e and an accent) are what fonts have.
+        text = unicodedata.normalize("NFC", str(token))
+        text = "".join(c if c.isprintable() else " " for c in text).strip() or "␣"
+        short = text[: _LONGEST_LABEL - 1] + "…" if len(text) > _LONGEST_LABEL else text
+        labels.append(short)
+    if not labels:
+        raise ValueError(f"{name} must hold at least one word, got none")
+    return labels
+
+
+def _positions(name, marked, length):
+    """Return the set of positions that a list of positions or of booleans means."""
+    marked = np.asarray(list(marked))
+    if marked.size == 0:
+        return set()
+    if marked.dtype == bool:
+        if marked.shape != (length,):
+            raise ValueError(f"{name} must have shape ({length},), got {marked.shape}")
+        marked = np.flatnonzero(marked)
+    if marked.ndim != 1 or marked.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be positions or booleans, got {marked.tolist()}")
+    odd = [int(i) for i in marked if not 0 <= i < length]
+    if odd:
+        raise ValueError(f"{name} must be positions from 0 to {length - 1}, got {odd[0]}")
+    return {int(i) for i in marked}
+
+
+def width_of(words, size):
+    """Return about how many inches the longest word takes at a font size in points."""
+    return max(map(_ems, words)) * size / 72
+
+
+def _ems(word):
+    """Return about how wide a word is, in units of its font size."""
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in word)
+    return 0.62 * (len(word) - wide) + 1.0 * wide
+
+
+def draw_cells(ax, grid, vmax):
+    """Draw the weights, the darker the more, with thin lines between the cells."""
+    image = ax.imshow(grid, cmap="Blues", vmin=0.0, vmax=vmax, aspect="equal")
+    rows, columns = grid.shape
+    ax.set_xticks(np.arange(0.5, columns - 1), minor=True)
+    ax.set_yticks(np.arange(0.5, rows - 1), minor=True)
+    ax.grid(visible=False, which="major")  # which a style may have switched on
+    ax.grid(which="minor", color="0.88", linewidth=0.5)
+    ax.tick_params(which="both", length=0)
+    ax.spines[:].set(color="0.6", linewidth=0.8)
+    return image
+
+
+def draw_rows(ax, side, size):
+    """Write the words of the rows at the left, at a font size in points."""
+    _draw_side(ax.yaxis, side, 0, size)
+
+
+def draw_columns(ax, side, size, cell):
+    """Write the words of the columns at the top, slanted if they are wider than their cells."""
+    rotation = 0 if width_of(side.words, size) < 0.9 * cell else 60
+    ax.xaxis.tick_top()
+    ax.xaxis.set_label_position("top")
+    ax.xaxis.set_tick_params(pad=8 if rotation else 4)
+    _draw_side(ax.xaxis, side, rotation, size)
+
+
+def _draw_side(axis, side, rotation, size):
+    """Write the words along an axis; outline those that are unknown."""
+    axis.set_ticks(range(len(side.words)), labels=side.words, size=size, **_AS_WRITTEN)
+    axis.set_label_text(side.name, fontsize=9, color=_FADED, **_AS_WRITTEN)
+    for position, label in enumerate(axis.get_ticklabels()):
+        if rotation:
+            label.set(rotation=rotation, ha="left", va="center", rotation_mode="anchor")
+        if position in side.unknown:
+            label.set_color(_UNKNOWN_COLOR)
+            frame = {"boxstyle": "round,pad=0.12", "fc": "none", "ec": _UNKNOWN_COLOR, "lw": 0.8}
+            label.set_bbox(frame)
+
+
+def draw_title(ax, title, size, **place):
+    """Write a title at the picture, as it is."""
+    ax.set_title(title, size=size, **place, **_AS_WRITTEN)
+
+
+def draw_color_bar(image, ax):
+    """Draw the scale of the weights into axes of its own."""
+    bar = ax.figure.colorbar(image, cax=ax)
+    bar.outline.set(edgecolor="0.6", linewidth=0.8)
+    ax.tick_params(labelsize=9, length=3, color="0.6")
+    bar.set_label("attention weight", fontsize=9, color=_FADED)
+
+
+def draw_notes(ax, has_unknown, has_links=False, below=0):
+    """Say what the outlines mean, `below` points deeper than right under the cells."""
+    notes = []
+    if has_unknown:
+        notes.append(("outlined word: not in the vocabulary", _UNKNOWN_COLOR))
+    if has_links:
+        notes.append(("outlined cell: aligned words", _LINK_NOTE_COLOR))
+    for line, (note, color) in enumerate(notes):
+        place = {"xy": (0, 0), "xycoords": "axes fraction", "textcoords": "offset points"}
+        ax.annotate(
+            note, xytext=(0, -8 - below - 13 * line), va="top", size=9, color=color, **place
+        )
