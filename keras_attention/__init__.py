@@ -3,21 +3,23 @@
 The rooms, in reading order; a module imports only modules that stand above it:
 
 - `ops`: the mathematics, pure functions over `keras.ops`: masks, scores, and what to do with them:
-  soft, hard and local lookups, attention with a past, CTC.
+  soft, hard and local lookups, attention with a past, CTC; the sinusoids of positions.
 - `layers`: thin Keras layers over `ops`: the context-sensitive memory with its menu of scores, and
-  every other attention; decoder cells that attend.
+  every other attention; decoder cells that attend; the blocks of a Transformer.
 - `models`: one paper or tutorial a file: `build_rnn_attention`, `build_bilstm_attention`,
-  `build_seq2seq`; and the views `encode`, `step` and `attention` over the layers of any of them.
+  `build_seq2seq`, `build_transformer`; and the views `encode`, `step` and `attention` over the
+  layers of any of them.
 - `files`: output that appears whole or not at all.
-- `text`: strings to ids and back: `normalize`, `Vocabulary`.
+- `text`: strings to ids and back: `normalize`, `Vocabulary`, `WordPieces`.
 - `grammar_files`: words and rules of a synchronous grammar, read from a folder and checked.
 - `grammar`: the bundled corpus, Spanish–English pairs with their gold word alignment.
 - `corpora`: where sentence pairs come from, how they are split and batched.
-- `training`: masked loss and metrics, checkpoints that survive a kill.
-- `decoding`: greedy and sampled decoding over a `step`; knows no model.
+- `training`: masked loss and metrics, warm-up, checkpoints that survive a kill.
+- `decoding`: greedy decoding, sampling and beam search over a `step`; knows no model.
 - `evaluation`: BLEU, chrF, alignment error rate.
 - `plotting`: arrays and tokens to matplotlib; knows no model.
-- `translator`: sentence to `Translation(text, tokens, attention)`; save and load.
+- `translation`: `Translation(text, tokens, attention)`, with its pictures.
+- `translator`: sentence to `Translation`; save and load.
 - `scoring`: how good a translator is: loss, BLEU, and whether it looks at the right word.
 - `runs`: one training run, from a corpus to a folder with everything in it.
 - `comparison`: with and without attention, BLEU by sentence length.
@@ -46,13 +48,15 @@ _ROOMS = (
     "runs",
     "scoring",
     "text",
+    "translation",
     "translator",
 )
 _NAMES = {
     "Grammar": "grammar",
-    "Translation": "translator",
+    "Translation": "translation",
     "Translator": "translator",
     "Vocabulary": "text",
+    "WordPieces": "text",
     "plot_attention": "plotting",
     "plot_history": "plotting",
 }

@@ -277,11 +277,6 @@ class Batches:
 
         return self._dataset(batches)
 
-    def numbered(self):
-        """Yield (numbers of the pairs, inputs) of every batch, from short to long, as NumPy."""
-        for length, rows in self._plan():
-            yield rows, self._batch((length, rows))[0]
-
     def _plan(self, rng=None):
         """List (bucket, rows) of every batch of a pass, shuffled by `rng` if there is one."""
         plan = []

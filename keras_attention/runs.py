@@ -11,32 +11,81 @@ import keras
 from keras_attention import corpora, models
 from keras_attention.files import remove, written_whole
 from keras_attention.plotting import plot_history
-from keras_attention.text import SPECIAL_WORDS, Vocabulary
+from keras_attention.text import KINDS, SPECIAL_WORDS
 from keras_attention.training import RunCheckpoint, compile_for_training
 from keras_attention.translator import CONFIG_FILE, FORMAT, Translator, read_config
 
-CHOICES = ("attention", "score", "half_width", "pooling")  # settings that not every model has
 CHECKPOINTS, HISTORY_FILE, CURVES_FILE = "checkpoints", "history.json", "curves.png"
+
+# Settings that not every builder has; None is the builder's own default.
+CHOICES = (
+    *("attention", "score", "half_width", "pooling"),
+    *("num_layers", "num_heads", "feed_forward", "key_dim", "dropout"),
+    *("positions", "norm_first", "tied"),
+)
+_OF_THE_TUTORIAL = {
+    "tokens": "word",
+    "units": 256,
+    "vocabulary": 5000,
+    "batch_size": 64,
+    "epochs": 100,
+    "steps": 100,
+    "patience": 3,
+    "learning_rate": 1e-3,
+    "warm_up": 0,
+    "decay": False,
+    "label_smoothing": 0.0,
+}
+DEFAULTS = {
+    **dict.fromkeys(models.BUILDERS, _OF_THE_TUTORIAL),
+    "transformer": {
+        "tokens": "wordpiece",
+        "units": 128,
+        "vocabulary": 8000,
+        "batch_size": 128,
+        "epochs": 60,
+        "steps": 200,
+        "patience": 60,
+        "learning_rate": 2e-3,
+        "warm_up": 1000,
+        "decay": True,
+        "label_smoothing": 0.1,
+    },
+}
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides the outcome of a run, with the defaults of the TensorFlow tutorial.
+    """What decides the outcome of a run; what is None takes the model's default, see `DEFAULTS`.
 
     Attributes:
         model: name of the builder, a key of `keras_attention.models.BUILDERS`.
         attention: name of an attention that the model can do with, see
-            `keras_attention.models.attentions`; None: the model's own, as for the next three.
+            `keras_attention.models.attentions`.
         score: name of a score, where model and attention leave a choice.
         half_width: of the window of local attention.
         pooling: of a model without attention.
+        num_layers: of a Transformer, as are those down to `tied`; see
+            `keras_attention.models.build_transformer`.
+        num_heads: heads of each attention.
+        feed_forward: hidden width of the feed-forward networks.
+        key_dim: depth of a head.
+        dropout: share that is dropped in training.
+        positions: `"concatenated"`, `"interleaved"` or `"learned"`.
+        norm_first: whether the norm comes first in each block.
+        tied: whether the target embedding makes the logits.
+        tokens: `"word"` or `"wordpiece"`, a key of `keras_attention.text.KINDS`.
         units: width of the model.
-        vocabulary: most words a language.
+        vocabulary: most tokens a language.
         batch_size: sentences a batch.
         epochs: most epochs.
         steps: batches an epoch.
         patience: epochs without improvement of the validation loss after which training stops.
-        learning_rate: of Adam.
+        learning_rate: of Adam; with `warm_up`, its peak.
+        warm_up: batches until the peak of the learning rate; 0: it stays as it is.
+        decay: whether the learning rate falls to 0 at the last of all epochs, instead of with the
+            root of the steps. Goes with `warm_up`.
+        label_smoothing: share of the right answer that is spread over all tokens.
         seed: of the weights and the order of the batches.
     """
 
@@ -45,13 +94,25 @@ class Settings:
     score: str | None = None
     half_width: int | None = None
     pooling: str | None = None
-    units: int = 256
-    vocabulary: int = 5000
-    batch_size: int = 64
-    epochs: int = 100
-    steps: int = 100
-    patience: int = 3
-    learning_rate: float = 1e-3
+    num_layers: int | None = None
+    num_heads: int | None = None
+    feed_forward: int | None = None
+    key_dim: int | None = None
+    dropout: float | None = None
+    positions: str | None = None
+    norm_first: bool | None = None
+    tied: bool | None = None
+    tokens: str | None = None
+    units: int | None = None
+    vocabulary: int | None = None
+    batch_size: int | None = None
+    epochs: int | None = None
+    steps: int | None = None
+    patience: int | None = None
+    learning_rate: float | None = None
+    warm_up: int | None = None
+    decay: bool | None = None
+    label_smoothing: float | None = None
     seed: int = 0
 
     def __post_init__(self):
@@ -59,6 +120,9 @@ class Settings:
             raise ValueError(
                 f"model must be one of {', '.join(models.BUILDERS)}, got {self.model!r}"
             )
+        for name, value in DEFAULTS[self.model].items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
         takes = inspect.signature(models.BUILDERS[self.model]).parameters
         for name in self.choices:
             if name not in takes:
@@ -67,6 +131,8 @@ class Settings:
                     f"the model {self.model} has no {name}; it has {its_own}, got "
                     f"{name} {getattr(self, name)!r}"
                 )
+        if self.tokens not in KINDS:
+            raise ValueError(f"tokens must be one of {', '.join(KINDS)}, got {self.tokens!r}")
         for name in ("units", "vocabulary", "batch_size", "epochs", "steps", "patience"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
@@ -74,6 +140,17 @@ class Settings:
             raise ValueError(f"seed must be at least 0 and below 2**32, got {self.seed}")
         if not self.learning_rate > 0:
             raise ValueError(f"learning_rate must be positive, got {self.learning_rate}")
+        if self.warm_up < 0:
+            raise ValueError(f"warm_up must be at least 0, got {self.warm_up}")
+        if self.decay and not 0 < self.warm_up < self.epochs * self.steps:
+            raise ValueError(
+                "decay needs a warm_up of at least 1 and fewer steps than there are in all, got "
+                f"{self.warm_up} of {self.epochs * self.steps}"
+            )
+        if not 0 <= self.label_smoothing < 1:
+            raise ValueError(
+                f"label_smoothing must be at least 0 and below 1, got {self.label_smoothing}"
+            )
 
     @property
     def choices(self):
@@ -103,7 +180,7 @@ def train(
         settings: `Settings`.
         sources: where the pairs came from, kept with the run.
         resume: go on from the last finished epoch of an interrupted run with the same settings and
-            pairs. Only the number of epochs may differ.
+            pairs. Only the number of epochs may differ, unless the learning rate hangs on it.
         verbose: as in `keras.Model.fit`.
 
     Returns:
@@ -121,7 +198,9 @@ def train(
     with _begun(folder, config, resume):
         # The vocabularies, and the ids of every sentence
         vocabularies = [
-            Vocabulary.learn((getattr(pair, side) for pair in train_pairs), settings.vocabulary)
+            KINDS[settings.tokens].learn(
+                (getattr(pair, side) for pair in train_pairs), settings.vocabulary
+            )
             for side in ("context", "target")
         ]
         batches, validation_batches = (
@@ -136,7 +215,13 @@ def train(
             model = keras.saving.load_model(checkpoint.last() / "model.keras")
         else:
             model = build(settings, *vocabularies)
-            compile_for_training(model, settings.learning_rate)
+            compile_for_training(
+                model,
+                settings.learning_rate,
+                warm_up=settings.warm_up,
+                decay_steps=settings.epochs * settings.steps if settings.decay else None,
+                label_smoothing=settings.label_smoothing,
+            )
 
     if checkpoint.epochs < settings.epochs and not checkpoint.should_stop:
         model.fit(
@@ -278,6 +363,8 @@ def _begun(folder, config, resume):
 
 def _check_same_run(folder, config, may_differ=("epochs", "sources")):
     before = read_settings(folder)
+    if before["decay"]:  # the number of epochs decides the learning rate
+        may_differ = ("sources",)
     corpus = read_config(folder).get("corpus")
     if corpus != config["corpus"]:
         raise ValueError(

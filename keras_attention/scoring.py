@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 import keras
 
-from keras_attention import evaluation, models
+from keras_attention import evaluation
 from keras_attention.corpora import Batches
-from keras_attention.text import join_words, normalize, split_words
+from keras_attention.plotting import merge_tokens
+from keras_attention.text import normalize, split_words
 from keras_attention.training import compile_for_training
-from keras_attention.translator import mean_attention
+from keras_attention.translation import mean_attention
 
 
 class Report(NamedTuple):
@@ -34,14 +35,14 @@ class AlignmentErrorRates(NamedTuple):
     diagonal: float
 
 
-def evaluate(translator, pairs, *, batch_size=64, progress=iter):
-    """Score a translator on sentence pairs, with greedy translations.
+def evaluate(translator, pairs, *, batch_size=64, **options):
+    """Score a translator on sentence pairs.
 
     Args:
         translator: a `Translator`.
         pairs: pairs with `context` and `target`.
         batch_size: sentences a batch.
-        progress: as for `Translator.generate`.
+        **options: of `Translator.generate`, such as `beam` and `progress`; greedy by default.
 
     Returns:
         A `Report`.
@@ -58,15 +59,15 @@ def evaluate(translator, pairs, *, batch_size=64, progress=iter):
     scored = keras.Model(translator.model.input, translator.model.output)
     compile_for_training(scored)
     measured = scored.evaluate(batches.in_order(), return_dict=True, verbose=0)
-    generated = translator.generate(batches.context_ids, batch_size=batch_size, progress=progress)
-    words = [translator.target_vocabulary.words_of(tokens) for tokens, _, _ in generated]
-    hypotheses = [join_words(each) for each in words]
+    generated = translator.generate(batches.context_ids, batch_size=batch_size, **options)
+    vocabulary = translator.target_vocabulary
+    hypotheses = [vocabulary.join(vocabulary.words_of(best[0].tokens)) for best in generated]
     references = [pair.target for pair in pairs]
     return Report(
         measured["masked_loss"],
         measured["masked_accuracy"],
         evaluation.bleu(
-            [" ".join(each) for each in words],
+            [normalize(hypothesis) for hypothesis in hypotheses],
             [normalize(reference) for reference in references],
             normalized=True,
         ),
@@ -124,19 +125,21 @@ def alignment_error_rates(translator, pairs, *, batch_size=64):
     batches = Batches.of_pairs(
         pairs, translator.context_vocabulary, translator.target_vocabulary, batch_size
     )
-    look = models.attention(translator.model)
+    written = batches.target_ids[:, 1:]
+    weights = translator.look(batches.context_ids, written, batch_size=batch_size)
     predicted, diagonal, gold = [], [], []
-    for rows, inputs in batches.numbered():
-        weights = look.predict_on_batch(inputs)
-        del weights["logits"]
-        for place, row in enumerate(rows):
-            context_length = int((batches.context_ids[row] != 0).sum()) - 2
-            target_length = int((batches.target_ids[row] != 0).sum()) - 2
-            matrix = mean_attention({name: each[place] for name, each in weights.items()})
-            words = matrix[:target_length, 1 : context_length + 1]
-            predicted.append(evaluation.alignment_from_weights(words))
-            diagonal.append(evaluation.diagonal_alignment(context_length, target_length))
-            gold.append(set(pairs[row].links))
+    for row, (pair, each) in enumerate(zip(pairs, weights, strict=True)):
+        groups = [
+            vocabulary.word_groups(vocabulary.words_of(ids[row]))
+            for vocabulary, ids in (
+                (translator.context_vocabulary, batches.context_ids),
+                (translator.target_vocabulary, batches.target_ids),
+            )
+        ]
+        words = merge_tokens(mean_attention(each)[:-1, 1:-1], *groups)
+        predicted.append(evaluation.alignment_from_weights(words))
+        diagonal.append(evaluation.diagonal_alignment(*words.shape[::-1]))
+        gold.append(set(pair.links))
     return AlignmentErrorRates(
         evaluation.alignment_error_rate(predicted, gold),
         evaluation.alignment_error_rate(diagonal, gold),

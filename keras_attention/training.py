@@ -4,6 +4,7 @@ Padding, id 0, counts for nothing: every mean is over the real target tokens.
 """
 
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -21,6 +22,13 @@ def _crossentropies(y_true, y_pred):
     )
 
 
+def _above_the_mean(y_true, y_pred):
+    """Return how far the logit of the right answer is above the mean of all logits, (B, T)."""
+    logits = ops.cast(y_pred, "float32")
+    is_right = ops.arange(logits.shape[-1]) == ops.expand_dims(ops.cast(y_true, "int32"), -1)
+    return ops.sum(ops.where(is_right, logits, 0.0), axis=-1) - ops.mean(logits, axis=-1)
+
+
 def _is_token(y_true):
     return ops.cast(ops.not_equal(y_true, 0), "float32")
 
@@ -31,17 +39,40 @@ class MaskedCrossentropy(keras.losses.Loss):
 
     The tutorial's `masked_loss`. An untrained model over V words starts near ln V.
 
+    Args:
+        label_smoothing: ε, the share of the right answer that is spread evenly over all V words,
+            section 7 of Szegedy et al. (2016) and section 5.4 of Vaswani et al. (2017): a model is
+            not made to be surer than it can be.
+
     Call arguments:
         y_true: target ids (B, T); 0 is padding.
         y_pred: logits (B, T, V).
+
+    Raises:
+        ValueError: ε is not at least 0 and below 1.
+
+    References:
+        Szegedy et al. (2016), Rethinking the Inception architecture for computer vision,
+        arXiv:1512.00567.
     """
 
-    def __init__(self, name="masked_crossentropy", **kwargs):
+    def __init__(self, label_smoothing=0.0, name="masked_crossentropy", **kwargs):
         super().__init__(name=name, **kwargs)
+        if not 0 <= label_smoothing < 1:
+            raise ValueError(
+                f"label_smoothing must be at least 0 and below 1, got {label_smoothing}"
+            )
+        self.label_smoothing = label_smoothing
 
     def call(self, y_true, y_pred):
-        mask = _is_token(y_true)
-        return ops.sum(_crossentropies(y_true, y_pred) * mask) / ops.maximum(ops.sum(mask), 1.0)
+        mask, losses = _is_token(y_true), _crossentropies(y_true, y_pred)
+        if self.label_smoothing > 0:
+            # −Σ_v q_v ln p_v with q_y = 1 − ε + ε/V and q_v = ε/V elsewhere
+            losses = losses + self.label_smoothing * _above_the_mean(y_true, y_pred)
+        return ops.sum(losses * mask) / ops.maximum(ops.sum(mask), 1.0)
+
+    def get_config(self):
+        return {**super().get_config(), "label_smoothing": self.label_smoothing}
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -76,11 +107,83 @@ class MaskedAccuracy(keras.metrics.Mean):
         super().update_state(ops.cast(right, "float32"), _is_token(y_true))
 
 
-def compile_for_training(model, learning_rate=1e-3):
-    """Compile with Adam, the masked loss and the masked metrics; with XLA where there is one."""
+@keras.saving.register_keras_serializable("keras_attention")
+class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
+    """A learning rate that rises evenly to its peak, and then falls.
+
+    With `decay_steps` None, the schedule of eq. 3 of Vaswani et al. (2017),
+    lr = peak · min(step / warm_up, √(warm_up / step)), where the paper's peak for a model of width
+    D is 1 / √(D · warm_up), see `vaswani_peak`. Otherwise it falls along a cosine to 0 at
+    `decay_steps`, for a training whose length is known.
+
+    Args:
+        peak: the largest learning rate.
+        warm_up: steps until the peak.
+        decay_steps: steps until the end, or None.
+
+    Raises:
+        ValueError: the peak is not positive, or a number of steps is out of order.
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762; Loshchilov, Hutter
+        (2017), SGDR, arXiv:1608.03983, eq. 5, for the cosine.
+    """
+
+    def __init__(self, peak, warm_up, decay_steps=None):
+        if not peak > 0:
+            raise ValueError(f"peak must be positive, got {peak}")
+        if warm_up < 1 or (decay_steps is not None and decay_steps <= warm_up):
+            raise ValueError(
+                "warm_up must be at least 1 and decay_steps above it, got "
+                f"{warm_up} and {decay_steps}"
+            )
+        self.peak, self.warm_up, self.decay_steps = peak, warm_up, decay_steps
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32") + 1  # the first step is number 0
+        rising = step / self.warm_up
+        if self.decay_steps is None:
+            falling = ops.sqrt(self.warm_up / step)
+        else:
+            passed = (step - self.warm_up) / (self.decay_steps - self.warm_up)
+            falling = (1 + ops.cos(math.pi * ops.clip(passed, 0.0, 1.0))) / 2
+        return self.peak * ops.minimum(rising, falling)
+
+    def get_config(self):
+        return {"peak": self.peak, "warm_up": self.warm_up, "decay_steps": self.decay_steps}
+
+
+def vaswani_peak(width, warm_up=4000):
+    """Return the peak of the learning rate in eq. 3 of Vaswani et al. (2017).
+
+    Example:
+    >>> round(vaswani_peak(512), 6)
+    0.000699
+    """
+    return 1 / math.sqrt(width * warm_up)
+
+
+def compile_for_training(
+    model, learning_rate=1e-3, *, warm_up=0, decay_steps=None, label_smoothing=0.0
+):
+    """Compile with Adam, the masked loss and the masked metrics; with XLA where there is one.
+
+    Args:
+        model: of this package, compiled in place.
+        learning_rate: of Adam; with `warm_up`, its peak.
+        warm_up: steps of the schedule `WarmUp`, with the β₂ = 0.98 and ε = 1e-9 that Vaswani et al.
+            (2017) use with it; 0: the learning rate stays as it is, with Keras' β₂ and ε.
+        decay_steps: of `WarmUp`.
+        label_smoothing: of `MaskedCrossentropy`.
+    """
+    if warm_up:
+        schedule = WarmUp(learning_rate, warm_up, decay_steps)
+        optimizer = keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9)
+    else:
+        optimizer = keras.optimizers.Adam(learning_rate)
     model.compile(
-        optimizer=keras.optimizers.Adam(learning_rate),
-        loss=MaskedCrossentropy(),
+        optimizer,
+        loss=MaskedCrossentropy(label_smoothing),
         metrics=[MaskedAccuracy(), MaskedLoss()],
         jit_compile=keras.backend.backend() != "torch",
     )

@@ -4,7 +4,6 @@ import json
 import textwrap
 import zipfile
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import keras
@@ -12,75 +11,16 @@ import numpy as np
 
 from keras_attention import __version__, models
 from keras_attention.corpora import BUCKETS, bucket_of
-from keras_attention.decoding import Generator
+from keras_attention.decoding import Generated, Generator
 from keras_attention.files import written_whole
-from keras_attention.plotting import plot_attention
-from keras_attention.text import UNKNOWN, Vocabulary, join_words, shortened, split_words
+from keras_attention.text import END, KINDS, SPECIAL_WORDS, START, UNKNOWN, shortened
+from keras_attention.translation import Candidate, Translation, axes_of, kind_of
 
 FORMAT = 1
 MODEL_FILE, CONFIG_FILE = "model.keras", "config.json"
 CONTEXT_FILE, TARGET_FILE = "context_vocabulary.txt", "target_vocabulary.txt"
-MOST_WORDS = BUCKETS[-1] - 2  # [START] and [END] count as well
+MOST_TOKENS = BUCKETS[-1] - 2  # [START] and [END] count as well
 MOST_CHARACTERS = 10_000
-
-
-@dataclass(frozen=True)
-class Translation:
-    """A translated sentence, and where the model looked for each of its tokens.
-
-    Attributes:
-        source: the sentence as it was given.
-        text: its translation.
-        context_tokens: S tokens of the source as the user wrote them, with `[START]` and `[END]`.
-        target_tokens: T tokens of the translation, with `[END]` where it ended.
-        weights: attention weights by name, each (T, S), or (H, T, S) with heads.
-        unknown: positions of the context tokens that the model does not know.
-        finished: whether the sentence ended before the limit of its length.
-    """
-
-    source: str
-    text: str
-    context_tokens: tuple
-    target_tokens: tuple
-    weights: dict
-    unknown: tuple
-    finished: bool
-
-    @property
-    def attention(self):
-        """The weights as one matrix (T, S): the mean over heads and layers."""
-        return mean_attention(self.weights)
-
-    def plot(self, path=None, **options):
-        """Draw the attention as a heat map; the options are those of `plot_attention`.
-
-        Args:
-            path: PNG, SVG or PDF to write, or None.
-            **options: for instance `orientation="context_rows"`.
-
-        Returns:
-            The matplotlib axes.
-        """
-        return plot_attention(
-            self.attention,
-            self.context_tokens,
-            self.target_tokens,
-            unknown_context=self.unknown,
-            path=path,
-            **options,
-        )
-
-    def to_dict(self):
-        """Return all of it as strings, numbers, lists and dictionaries, for JSON."""
-        return {
-            "source": self.source,
-            "translation": self.text,
-            "context_tokens": list(self.context_tokens),
-            "target_tokens": list(self.target_tokens),
-            "unknown": list(self.unknown),
-            "finished": self.finished,
-            "attention": self.attention.tolist(),
-        }
 
 
 class Translator:
@@ -88,8 +28,8 @@ class Translator:
 
     Args:
         model: a model of this package, inputs `{"context", "target"}`.
-        context_vocabulary: `Vocabulary` of the language that is read.
-        target_vocabulary: `Vocabulary` of the language that is written.
+        context_vocabulary: `Vocabulary` or `WordPieces` of the language that is read.
+        target_vocabulary: the same of the language that is written.
         config: anything else to keep with the model, for JSON.
 
     Raises:
@@ -103,7 +43,7 @@ class Translator:
                 f"the model writes {written} words, the target vocabulary has "
                 f"{len(target_vocabulary)}: they do not belong together"
             )
-        for layer in models.encode(model).layers:
+        for layer in model.get_layer("encoder").layers:
             read = getattr(layer, "input_dim", len(context_vocabulary))
             if isinstance(layer, keras.layers.Embedding) and read != len(context_vocabulary):
                 raise ValueError(
@@ -115,15 +55,17 @@ class Translator:
         self.target_vocabulary = target_vocabulary
         self.config = dict(config or {})
         self._generators = {}
+        self._look = models.attention(model)
 
-    def __call__(self, sentences, **options):
+    def __call__(self, sentences, *, batch_size=64, **options):
         """Translate.
 
         Args:
             sentences: a string, or a list of N strings; they are sorted by length and translated in
                 batches.
-            **options: `max_length`, `temperature`, `seed`, `batch_size` and `progress`, as for
-                `generate`.
+            batch_size: sentences a batch; a lone sentence is a batch of its own.
+            **options: `max_length`, `beam`, `length_penalty`, `n_best`, `temperature`, `top_k`,
+                `top_p`, `seed` and `progress`, as for `generate`.
 
         Returns:
             A `Translation`, or a list of N in the order of the sentences.
@@ -133,89 +75,149 @@ class Translator:
                 argument is out of range.
         """
         if isinstance(sentences, str):
-            return self([sentences], **options)[0]
+            return self([sentences], batch_size=batch_size, **options)[0]
         sentences = list(sentences)
-        tokens = [read_sentence(sentence) for sentence in sentences]
+        tokens = read_sentences(sentences, self.context_vocabulary)
         if not sentences:
             return []
-        # From the words, not from the sentences: so each id has its word in every picture.
-        ids = self.context_vocabulary.ids(" ".join(words[1:-1]) for words, _ in tokens)
-        generated = self.generate(ids, **options)
+        ids = _padded([[self.context_vocabulary.id_of(t) for t, _ in each] for each in tokens])
+        generated = self.generate(ids, batch_size=batch_size, **options)
+        weights = self.look(ids, [best[0].tokens for best in generated], batch_size=batch_size)
         return [
-            self._translation(*parts) for parts in zip(sentences, tokens, generated, strict=True)
+            self._translation(*parts)
+            for parts in zip(sentences, tokens, generated, weights, strict=True)
         ]
 
     def generate(
-        self, ids, *, max_length=50, temperature=0.0, seed=0, batch_size=64, progress=iter
+        self,
+        ids,
+        *,
+        max_length=50,
+        beam=1,
+        length_penalty=0.6,
+        n_best=1,
+        temperature=0.0,
+        top_k=0,
+        top_p=1.0,
+        seed=0,
+        batch_size=64,
+        progress=iter,
     ):
         """Translate ids: the part between the two vocabularies.
 
         Args:
-            ids: (N, S), each row `[START]`, words, `[END]`, then 0.
+            ids: (N, S), each row `[START]`, tokens, `[END]`, then 0.
             max_length: most tokens of a translation, L.
-            temperature: 0 is greedy; above, tokens are drawn.
+            beam: hypotheses that are followed at once; 1 is greedy.
+            length_penalty: of beam search, see `keras_attention.decoding.beam_search`.
+            n_best: candidates to return for each sentence, at most as many as `beam`.
+            temperature: 0 takes the likeliest token; above, tokens are drawn.
+            top_k: draw among so many of the likeliest tokens; 0: among all.
+            top_p: draw among the likeliest tokens that make up this share; 1: among all.
             seed: of the draws.
             batch_size: sentences a batch; a lone sentence is a batch of its own.
             progress: wraps the sequence of batches, for a progress bar such as `tqdm`.
 
         Returns:
-            A list of N triples: ids (L,); attention weights by name, each ([H,] L, S); whether the
-            sentence ended.
+            A list of N lists of `n_best` `Generated`, the best first, of one sentence each: its
+            `tokens` are (L,), and the other fields numbers.
+
+        Raises:
+            ValueError: an argument is out of range.
         """
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
-        if max_length < 1:
-            raise ValueError(f"max_length must be at least 1, got {max_length}")
-        if not 0 <= temperature < float("inf"):
-            raise ValueError(f"temperature must be 0 (greedy) or above, got {temperature}")
         if seed < 0:
             raise ValueError(f"seed must be 0 or above, got {seed}")
-        generator = self._generators.setdefault(
-            (max_length, temperature),
-            Generator(
-                models.encode(self.model),
-                models.step(self.model),
-                max_length=max_length,
-                temperature=temperature,
-            ),
-        )
-        lengths = (ids != 0).sum(axis=1)
-        order = np.argsort(lengths, kind="stable")
+        options = {
+            "max_length": max_length,
+            "beam": beam,
+            "length_penalty": length_penalty,
+            "n_best": n_best,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+        }
+        generator = self._generators.get(tuple(options.values()))
+        if generator is None:
+            encode = models.encode(self.model, room=max(max_length, 1))
+            generator = Generator(encode, models.step(self.model), **options)
+            self._generators[tuple(options.values())] = generator
         results = [None] * len(ids)
-        for start in progress(range(0, len(ids), batch_size)):
-            rows = order[start : start + batch_size]
-            length = bucket_of(lengths[rows].max())
-            batch = np.zeros((1 if len(ids) == 1 else batch_size, length), dtype="int32")
-            batch[: len(rows), : ids.shape[1]] = ids[rows, :length]
-            batch[len(rows) :] = batch[0]  # full batches only: one compiled program a bucket
-            generated = generator.run(batch, seed=seed)
+        for rows, batch in _batches((ids,), batch_size, progress):
+            generated = generator.run(*batch, seed=seed)
+            if generated.tokens.ndim == 2:  # not of beam search
+                generated = Generated(*(field[:, None] for field in generated))
             for place, row in enumerate(rows):
-                weights = {name: w[place] for name, w in generated.weights.items()}
-                results[row] = (
-                    generated.tokens[place],
-                    weights,
-                    bool(generated.finished[place]),
-                )
+                fields = zip(*(field[place] for field in generated), strict=True)
+                results[row] = [Generated(*field) for field in fields]
         return results
 
-    def _translation(self, source, tokens, generated):
-        words, spellings = tokens
-        ids, weights, finished = generated
-        count = int((ids != 0).sum())
-        target = [self.target_vocabulary.words[number] for number in ids[:count]]
+    def heads(self, of="cross"):
+        """Return how many heads each layer of a kind of attention has; 1 where there are none."""
+        outputs = self._look.output
+        shapes = [
+            outputs[name].shape for name in outputs if name != "logits" and kind_of(name) == of
+        ]
+        return [shape[1] if len(shape) == 4 else 1 for shape in shapes]
+
+    def look(self, ids, tokens, *, batch_size=64):
+        """Return where the model looks as it writes given tokens (teacher forcing).
+
+        Args:
+            ids: (N, S), each row `[START]`, tokens, `[END]`, then 0.
+            tokens: N sequences of ids that are written, each then 0.
+            batch_size: sentences a batch.
+
+        Returns:
+            A list of N dictionaries: attention weights by name, each ([H,] T, S) for the T tokens
+            and S ids of the sentence, or T × T or S × S for what attends to itself.
+        """
+        written = _padded([[START, *(number for number in each if number)] for each in tokens])
+        results = [None] * len(ids)
+        for rows, (context, target) in _batches((ids, written), batch_size):
+            weights = self._look.predict_on_batch({"context": context, "target": target})
+            del weights["logits"]
+            for place, row in enumerate(rows):
+                counts = {"S": (ids[row] != 0).sum(), "T": (written[row] != 0).sum() - 1}
+                results[row] = {
+                    name: each[place][..., : counts[queries], : counts[keys]]
+                    for name, each in weights.items()
+                    for queries, keys in [axes_of(name)]
+                }
+        return results
+
+    def _translation(self, source, tokens, generated, weights):
+        best = generated[0]
+        context, spellings = zip(*tokens, strict=True)
+        target = [self.target_vocabulary.words[number] for number in best.tokens if number]
         return Translation(
             source=source,
-            text=join_words(target[:-1] if finished else target),
+            text=self._text(best.tokens),
             context_tokens=spellings,
-            target_tokens=tuple(target),
-            weights={n: w[..., :count, : len(words)] for n, w in weights.items()},
+            target_tokens=tuple(self.target_vocabulary.join([token]) for token in target),
+            weights=weights,
             unknown=tuple(
                 place
-                for place, word in enumerate(words)
-                if self.context_vocabulary.id_of(word) == UNKNOWN
+                for place, token in enumerate(context)
+                if self.context_vocabulary.id_of(token) == UNKNOWN
             ),
-            finished=finished,
+            finished=bool(best.finished),
+            candidates=tuple(
+                Candidate(
+                    self._text(each.tokens),
+                    float(each.scores),
+                    float(each.log_probabilities),
+                    bool(each.finished),
+                )
+                for each in generated
+            ),
+            context_groups=tuple(self.context_vocabulary.word_groups(context)),
+            target_groups=tuple(self.target_vocabulary.word_groups(target)),
         )
+
+    def _text(self, tokens):
+        return self.target_vocabulary.join(self.target_vocabulary.words_of(tokens))
 
     def save(self, folder):
         """Write model, vocabularies and configuration to a folder, whole or not at all.
@@ -224,7 +226,12 @@ class Translator:
             folder: made if needed; files of the same names are replaced.
         """
         folder = Path(folder)
-        config = {"format": FORMAT, "keras_attention": __version__, **self.config}
+        config = {
+            "format": FORMAT,
+            "keras_attention": __version__,
+            **self.config,
+            "tokens": self.context_vocabulary.kind,
+        }
         with ExitStack() as stack:
             whole = lambda name: stack.enter_context(written_whole(folder / name))  # noqa: E731
             self.model.save(whole(MODEL_FILE))
@@ -262,55 +269,76 @@ class Translator:
         ) as error:
             reason = textwrap.shorten(str(error), 300, placeholder=" …")
             raise ValueError(f"{folder / MODEL_FILE} cannot be loaded: {reason}") from error
+        tokens = KINDS[config.get("tokens", "word")]
         return cls(
-            model,
-            Vocabulary.load(folder / CONTEXT_FILE),
-            Vocabulary.load(folder / TARGET_FILE),
-            config,
+            model, tokens.load(folder / CONTEXT_FILE), tokens.load(folder / TARGET_FILE), config
         )
 
 
-def read_sentence(sentence):
-    """Split a sentence into tokens, or say why it cannot be translated.
+def read_sentences(sentences, vocabulary):
+    """Split sentences into tokens, or say why one cannot be translated.
 
     Args:
-        sentence: a string.
+        sentences: N strings.
+        vocabulary: what splits them.
 
     Returns:
-        Its words and their spellings as in `text.split_words`, both between `[START]` and `[END]`.
+        N lists of pairs (token, spelling), between `[START]` and `[END]`.
 
     Raises:
-        ValueError: it is too long, or has no word or mark that a vocabulary could hold.
+        ValueError: a sentence is too long, or has no token.
     """
-    if len(sentence) > MOST_CHARACTERS:
-        raise ValueError(
-            f"a sentence has at most {MOST_CHARACTERS:,} characters, got {len(sentence):,} in "
-            f"{shortened(sentence)}; split it"
-        )
-    pairs = split_words(sentence)
-    if not pairs:
-        raise ValueError(
-            f"nothing to translate in {shortened(sentence)}: expected words in the letters a-z"
-        )
-    if len(pairs) > MOST_WORDS:
-        raise ValueError(
-            f"a sentence has at most {MOST_WORDS} words and punctuation marks, got {len(pairs)} "
-            f"in {shortened(sentence)}; split it"
-        )
-    words, spellings = zip(*pairs, strict=True)
-    return ("[START]", *words, "[END]"), ("[START]", *spellings, "[END]")
+    for sentence in sentences:
+        if len(sentence) > MOST_CHARACTERS:
+            raise ValueError(
+                f"a sentence has at most {MOST_CHARACTERS:,} characters, got {len(sentence):,} in "
+                f"{shortened(sentence)}; split it"
+            )
+    split = vocabulary.tokenize(sentences)
+    for sentence, tokens in zip(sentences, split, strict=True):
+        if not tokens:
+            letters = " in the letters a-z" if vocabulary.kind == "word" else ""
+            raise ValueError(
+                f"nothing to translate in {shortened(sentence)}: expected words{letters}"
+            )
+        if len(tokens) > MOST_TOKENS:
+            parts = "words" if vocabulary.kind == "word" else "pieces of words"
+            raise ValueError(
+                f"a sentence has at most {MOST_TOKENS} {parts} and punctuation marks, got "
+                f"{len(tokens)} in {shortened(sentence)}; split it"
+            )
+    start, end = ((SPECIAL_WORDS[number],) * 2 for number in (START, END))
+    return [[start, *tokens, end] for tokens in split]
 
 
-def mean_attention(weights):
-    """Return the mean over heads and layers of a sentence's attention weights.
+def _padded(rows):
+    """Return rows of ids as one array, padded with 0."""
+    ids = np.zeros((len(rows), max(map(len, rows))), dtype="int32")
+    for place, row in enumerate(rows):
+        ids[place, : len(row)] = row
+    return ids
 
-    Args:
-        weights: matrices by name, each (T, S), or (H, T, S) with heads.
 
-    Returns:
-        One matrix (T, S).
+def _batches(arrays, batch_size, progress=iter):
+    """Yield batches of rows of about equal length: their numbers, and each array's part.
+
+    Sorted by the first array; every array is cut to a bucket of its own. A batch is always full, so
+    that one program a bucket is compiled; a lone row is a batch of its own.
     """
-    return np.mean([w.mean(axis=0) if w.ndim == 3 else w for w in weights.values()], axis=0)
+    lengths = [(ids != 0).sum(axis=1) for ids in arrays]
+    order = np.lexsort(lengths[::-1])
+    size = 1 if len(order) == 1 else batch_size
+    for start in progress(range(0, len(order), batch_size)):
+        rows = order[start : start + batch_size]
+        filled = np.concatenate([rows, np.repeat(rows[:1], size - len(rows))])
+        batch = []
+        for ids, counts in zip(arrays, lengths, strict=True):
+            length = counts[rows].max()
+            length = bucket_of(length) if length <= BUCKETS[-1] else length
+            part = np.zeros((size, length), dtype="int32")
+            part[:, : ids.shape[1]] = ids[filled, :length]
+            batch.append(part)
+        yield rows, batch
 
 
 def read_config(folder):

@@ -392,16 +392,6 @@ def test_shuffled_batches_go_on_exactly_where_a_run_was(batches):
         assert_equal_batches(rest, whole[start:])
 
 
-def test_numbered_batches_say_which_pairs_they_hold(batches, ids):
-    seen = []
-    for rows, inputs in batches.numbered():
-        seen += list(rows)
-        for place, row in enumerate(rows):
-            context = inputs["context"][place]
-            np.testing.assert_array_equal(context[context != 0], ids[0][row][ids[0][row] != 0])
-    assert sorted(seen) == list(range(149))
-
-
 def test_batches_of_pairs_hold_the_ids_of_their_sentences():
     spanish, english = (Vocabulary.learn(side) for side in zip(*PAIRS, strict=True))
     batches = Batches.of_pairs(PAIRS, spanish, english, batch_size=3)

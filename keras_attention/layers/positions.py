@@ -45,8 +45,8 @@ class SinusoidalPositions(_Positions):
     Example:
     >>> import numpy as np
     >>> encoded = SinusoidalPositions()(np.zeros((1, 2, 4)))
-    >>> [round(float(number), 4) for number in encoded[0, 1]]
-    [0.8415, 0.5403, 0.01, 1.0]
+    >>> [round(float(number), 3) for number in encoded[0, 1]]
+    [0.841, 0.54, 0.01, 1.0]
 
     References:
         Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.

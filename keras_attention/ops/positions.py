@@ -28,8 +28,8 @@ def sinusoids(positions, width, layout="interleaved"):
         ValueError: the width is odd or not positive, or there is no such layout.
 
     Example:
-    >>> [round(float(number), 4) for number in sinusoids(np.array(1), 4)]
-    [0.8415, 0.5403, 0.01, 1.0]
+    >>> [round(float(number), 3) for number in sinusoids(np.array(1), 4)]
+    [0.841, 0.54, 0.01, 1.0]
     """
     if width < 2 or width % 2:
         raise ValueError(f"width must be even and positive for pairs of sin and cos, got {width}")

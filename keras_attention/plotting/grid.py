@@ -168,14 +168,15 @@ def _place_panels(axes, scale, columns, width, height):
     words are slanted as well: it would drive the panels apart.
     """
     name_width, below = _name_size(axes)
+    side_height = axes[0].yaxis.label.get_window_extent().height / axes[0].figure.dpi
     beside = max(0.0, name_width - width) / 2
+    step_x = width + 2 * beside + _GAP
+    step_y = max(height + below, side_height) + _GAP
     for i, ax in enumerate(axes):
         row, column = divmod(i, columns)
-        x = column * (width + 2 * beside + _GAP)
-        y = -row * (height + below + _GAP) - height
-        ax.set_position((x, y, width, height))
-    right = (columns - 1) * (width + 2 * beside + _GAP) + width + beside
-    scale.set_position((right + 0.16, y, 0.14, -y))
+        ax.set_position((column * step_x, -row * step_y - height, width, height))
+    right, bottom = (columns - 1) * step_x + width + beside, -row * step_y - height
+    scale.set_position((right + 0.16, bottom, 0.14, -bottom))
 
 
 def _fit_figure(figure, title):

@@ -33,15 +33,16 @@ class Side(NamedTuple):
 
 def as_sides(context_tokens, target_tokens, unknown_context, unknown_target, axis_names):
     """Return the checked sides (target, context) of a heat map."""
-    if isinstance(axis_names, str) or len(names := [str(name) for name in axis_names]) != 2:
+    if not isinstance(axis_names, tuple | list) or len(axis_names) != 2:
         raise ValueError(f"axis_names must be a pair (target, context), got {axis_names!r}")
     sides = []
     for name, argument, tokens, unknown in (
-        (names[0], "target", target_tokens, unknown_target),
-        (names[1], "context", context_tokens, unknown_context),
+        (axis_names[0], "target", target_tokens, unknown_target),
+        (axis_names[1], "context", context_tokens, unknown_context),
     ):
         words = _as_words(f"{argument}_tokens", tokens)
-        sides.append(Side(name, words, _positions(f"unknown_{argument}", unknown, len(words))))
+        positions = _positions(f"unknown_{argument}", unknown, len(words))
+        sides.append(Side(str(name), words, positions))
     return sides
 
 
@@ -124,7 +125,7 @@ def width_of(words, size):
 
 def _ems(word):
     """Return about how wide a word is, in units of its font size."""
-    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in word)
+    wide = sum(letter == "□" or unicodedata.east_asian_width(letter) in "WF" for letter in word)
     return 0.62 * (len(word) - wide) + 1.0 * wide
 
 

@@ -6,6 +6,7 @@ from keras_attention.plotting.figures import boxes_for, check_plot_path, new_fig
 
 # Blue and vermillion of Okabe and Ito: told apart by readers with any colour vision.
 _TRAINING_COLOR, _VALIDATION_COLOR = "#0072b2", "#d55e00"
+_MOST_DOTS = 30
 
 
 def plot_history(history, *, monitor="val_loss", title=None, path=None):
@@ -85,15 +86,18 @@ def _best_epoch(curve):
 def _draw_curves(panel, training, validation, best):
     """Draw the two curves of a quantity over the epochs, the best epoch marked."""
     epochs = np.arange(1, len(training) + 1)
-    # Beads on a short run, no thicker than the line on a long one.
-    size = min(max(135 / len(epochs), 1.5), 4.5)
-    dots = {"marker": "o", "markersize": size, "markeredgewidth": 0}
-    panel.plot(epochs, training, color=_TRAINING_COLOR, label="training", **dots)
+    _draw_curve(panel, epochs, training, color=_TRAINING_COLOR, label="training")
     if validation is None:
         return
-    panel.plot(epochs, validation, color=_VALIDATION_COLOR, label="validation", **dots)
+    _draw_curve(panel, epochs, validation, color=_VALIDATION_COLOR, label="validation")
     if best is not None:
         value = validation[best]
         panel.axvline(best + 1, color="0.6", linewidth=0.8, linestyle=":")
         ring = {"marker": "o", "s": 80, "fc": "none", "ec": _VALIDATION_COLOR, "lw": 1.2}
         panel.scatter(best + 1, value, label=f"best epoch {best + 1}: {value:.4g}", **ring)
+
+
+def _draw_curve(panel, epochs, values, **style):
+    """Draw a curve with a dot an epoch, unless there are so many that they hide the line."""
+    few = np.isfinite(values).sum() <= _MOST_DOTS
+    panel.plot(epochs, values, marker="o" if few else "", markersize=3.5, **style)

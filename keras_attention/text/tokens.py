@@ -1,4 +1,4 @@
-"""What words and pieces of words have in common: tokens in the order of their ids, and their file."""
+"""What words and pieces of words have in common: tokens, their ids and their file."""
 
 from pathlib import Path
 

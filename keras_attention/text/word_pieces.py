@@ -19,6 +19,7 @@ from keras_attention.text.tokens import (
 
 _APOSTROPHES = "'’"
 _LONGEST = 50  # characters of a word from which KerasNLP learns
+_TIMES = 5  # how often each word counts: KerasNLP asks for ten, so twice in the corpus will do
 _ANY_LENGTH = 2**31 - 1  # TensorFlow Text takes words above 100 bytes as unknown unless told
 
 
@@ -53,8 +54,8 @@ class WordPieces(Tokens):
         super().__init__(words)
         if not any(map(is_piece, self.words)):
             raise ValueError(
-                f"expected word pieces, some with {CONTINUATION} or {JOINER}, got whole words only: "
-                "this is a vocabulary of the kind 'word'"
+                f"expected word pieces, some with {CONTINUATION} or {JOINER}, got only whole words, "
+                "the kind 'word'"
             )
 
     @classmethod
@@ -62,21 +63,25 @@ class WordPieces(Tokens):
         """Learn the pieces of some sentences with KerasNLP, the same ones every time.
 
         Every character of the sentences is a piece, so that none of them has an unknown word, and
-        so is every mark with each of its joiners. These come first, then the frequent pieces.
-        KerasNLP looks for the frequency that fits best and fills a large `size` to within 5 %.
+        so is every mark with each of its joiners. These come first, then the most frequent pieces
+        of those that occur at least twice. There can be up to a tenth fewer than `size`, on a small
+        corpus many fewer, and never more.
 
         Args:
             sentences: strings as users write them.
             size: most pieces to keep, the four special ones included.
 
         Raises:
-            ValueError: `size` leaves no room for all characters, or there is no sentence.
+            ValueError: `size` leaves no room for all characters, or there is no sentence that has
+                one.
         """
         sentences = check_learnable(sentences, size)
         words = [token.strip(JOINER) for s in sentences for token in split_marks(s)]
         characters = sorted(set("".join(words)))
+        if not characters:
+            raise ValueError("word pieces are learned from characters, got sentences of blanks")
         first = [*SPECIAL_WORDS, *(form for c in characters for form in _forms(c))]
-        if not characters or size < len(first):
+        if size < len(first):
             raise ValueError(
                 f"size must be at least {len(first)} for the pieces of the {len(characters)} "
                 f"characters that occur, got {size}"
@@ -169,7 +174,8 @@ def split_marks(sentence):
     A word is a run of letters, accents and digits, with apostrophes inside; a mark is any other
     character but blanks. A mark that touches its neighbour has the joiner `￭` on that side, as in
     OpenNMT's tokenizer; between two marks it is the second that has it. Blanks count as one, and a
-    joiner in the sentence is dropped, as is half of a surrogate pair, which UTF-8 cannot write.
+    joiner in the sentence is dropped, as are what TensorFlow Text cannot read: NUL and half of a
+    surrogate pair.
 
     Args:
         sentence: a string; it is composed first (NFC).
@@ -181,7 +187,7 @@ def split_marks(sentence):
     >>> split_marks("¿Todavía están?  I don't... a-b")
     ['¿￭', 'Todavía', 'están', '￭?', 'I', "don't", '￭.', '￭.', '￭.', 'a', '￭-￭', 'b']
     """
-    text = unicodedata.normalize("NFC", re.sub(rf"[{JOINER}\ud800-\udfff]", "", sentence))
+    text = unicodedata.normalize("NFC", re.sub(rf"[{JOINER}\0\ud800-\udfff]", "", sentence))
     tokens = []
     for match in _pattern().finditer(text):
         token, start, end = match.group(), match.start(), match.end()
@@ -224,7 +230,7 @@ def _learn(words, first, size):
             "KerasNLP learns the word pieces and is not installed here: pip install keras-nlp"
         ) from error
     return keras_nlp.tokenizers.compute_word_piece_vocabulary(
-        tf.data.Dataset.from_tensors(tf.constant(words, dtype=tf.string)),
+        tf.data.Dataset.from_tensors(tf.constant(words, dtype=tf.string)).repeat(_TIMES),
         size,
         lowercase=False,
         strip_accents=False,

@@ -1,0 +1,181 @@
+"""`keras-attention train`: from sentence pairs to a folder with a translator."""
+
+from typing import Annotated
+
+import typer
+
+from keras_attention.cli.console import verbosity
+from keras_attention.cli.options import Out, setting
+
+_TRANSFORMER = "The Transformer"
+_TRAINING = "Training"
+
+
+def _of_transformer(description, default):
+    return typer.Option(help=description, show_default=str(default), rich_help_panel=_TRANSFORMER)
+
+
+def _of_training(description, default):
+    return typer.Option(help=description, show_default=str(default), rich_help_panel=_TRAINING)
+
+
+def train(
+    out: Out,
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            help="`spa-eng` (downloaded once), `bundled`, or a file with English⇥Spanish lines.",
+            show_default="spa-eng",
+        ),
+    ] = None,
+    validation: Annotated[
+        str | None,
+        typer.Option(help="A validation file; by default 2 % of the corpus.", show_default=False),
+    ] = None,
+    model: Annotated[
+        str | None,
+        setting(
+            "`rnn`, the tutorial's; `bilstm`, the lecture's, which attends inside its loop; "
+            "`seq2seq`, without attention; or `transformer`, of attention alone.",
+            "rnn",
+        ),
+    ] = None,
+    attention: Annotated[
+        str | None,
+        setting(
+            "`multi-head` (rnn), `global`, `local-m` (bilstm), `local-p`, `hard` (with "
+            "straight-through gradients); with a past (bilstm): `coverage`, `neural-coverage`, "
+            "`location-aware`, `recurrent-location`; a summary that ignores what is asked: `last`, "
+            "`max`, `mean`.",
+            "multi-head, bilstm: global",
+        ),
+    ] = None,
+    score: Annotated[
+        str | None,
+        setting(
+            "Of global, local and hard attention: `dot`, `scaled-dot`, `cosine`, `general`, "
+            "`concat`, `additive`, `two-layer`, `location`.",
+            "additive, bilstm: two-layer",
+        ),
+    ] = None,
+    half_width: Annotated[
+        int | None, setting("Of the window of local attention, in words.", 3)
+    ] = None,
+    pooling: Annotated[str | None, setting("Of seq2seq: `last`, `max` or `mean`.", "last")] = None,
+    tokens: Annotated[
+        str | None,
+        setting(
+            "`word`: lower-cased words, as in the tutorial; `wordpiece`: pieces of words, which "
+            "keep case, accents, digits and punctuation.",
+            "word, transformer: wordpiece",
+        ),
+    ] = None,
+    units: Annotated[int | None, setting("Width of the model.", "256, transformer: 128")] = None,
+    vocabulary: Annotated[
+        int | None, setting("Most tokens a language.", "5000, transformer: 8000")
+    ] = None,
+    num_layers: Annotated[int | None, _of_transformer("Of encoder and of decoder.", 4)] = None,
+    num_heads: Annotated[int | None, _of_transformer("Heads of each attention.", 8)] = None,
+    feed_forward: Annotated[
+        int | None, _of_transformer("Hidden width of the feed-forward networks.", 512)
+    ] = None,
+    key_dim: Annotated[
+        int | None, _of_transformer("Depth of a head.", "units / heads; the tutorial has units")
+    ] = None,
+    dropout: Annotated[float | None, _of_transformer("Share dropped in training.", 0.1)] = None,
+    positions: Annotated[
+        str | None, _of_transformer("`concatenated`, `interleaved` or `learned`.", "concatenated")
+    ] = None,
+    norm_first: Annotated[
+        bool | None,
+        typer.Option(
+            "--norm-first/--norm-last",
+            help="Pre-norm or post-norm.",
+            show_default="norm-last",
+            rich_help_panel=_TRANSFORMER,
+        ),
+    ] = None,
+    tied: Annotated[
+        bool | None,
+        typer.Option(
+            "--tied/--untied",
+            help="Whether the target embedding makes the logits.",
+            show_default="untied",
+            rich_help_panel=_TRANSFORMER,
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int | None, _of_training("Sentences a batch.", "64, transformer: 128")
+    ] = None,
+    epochs: Annotated[int | None, _of_training("Most epochs.", "100, transformer: 60")] = None,
+    steps: Annotated[int | None, _of_training("Batches an epoch.", "100, transformer: 200")] = None,
+    patience: Annotated[
+        int | None,
+        _of_training("Epochs without improvement until training stops.", "3, transformer: 60"),
+    ] = None,
+    learning_rate: Annotated[
+        float | None, _of_training("Of Adam; with a warm-up, its peak.", "0.001")
+    ] = None,
+    warm_up: Annotated[
+        int | None,
+        _of_training("Batches until the peak; 0: the rate stays as it is.", "0, transformer: 1000"),
+    ] = None,
+    decay: Annotated[
+        bool | None,
+        typer.Option(
+            "--decay/--no-decay",
+            help="After the warm-up fall to 0 at the last epoch along a cosine, or as the root of "
+            "the steps.",
+            show_default="no-decay, transformer: decay",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None,
+    label_smoothing: Annotated[
+        float | None,
+        _of_training("Share of the right answer spread over all.", "0, transformer: 0.1"),
+    ] = None,
+    seed: Annotated[int | None, _of_training("Of weights and order.", 0)] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the last epoch of the run in --out.")
+    ] = False,
+):
+    """Train a Spanish→English translator.
+
+    The defaults are those of the TensorFlow tutorial for the recurrent models, and the recipe of
+    the README for `--model transformer`. Leaves a folder with the model, both vocabularies, the
+    configuration, the history and the loss and accuracy curves. Killed, it loses at most an epoch:
+    `--resume --out FOLDER` goes on.
+    """
+    given = dict(locals())
+    from keras_attention import corpora, runs
+
+    for name in ("out", "corpus", "validation", "resume"):
+        del given[name]
+    for name in ("attention", "score"):
+        given[name] = given[name] and given[name].replace("-", "_")
+    before = {}
+    if resume:
+        before = runs.read_settings(out)
+    else:
+        runs.check_no_run(out)
+    sources = before.pop("sources", {})
+    settings = runs.Settings(**{**before, **{k: v for k, v in given.items() if v is not None}})
+    runs.check_model(settings)
+    corpus = corpus or sources.get("corpus", "spa-eng")
+    validation = validation or sources.get("validation")
+    pairs = corpora.load(corpus)
+    if validation:
+        train_pairs, validation_pairs = pairs, corpora.load(validation)
+    else:
+        train_pairs, validation_pairs, _ = corpora.split(pairs)
+    print(f"{len(train_pairs):,} pairs to learn from, {len(validation_pairs):,} to validate")
+    runs.train(
+        train_pairs,
+        validation_pairs,
+        out,
+        settings,
+        sources={"corpus": corpus, "validation": validation},
+        resume=resume,
+        verbose=verbosity(),
+    )
+    print(f'Done: {out}\nNow try: keras-attention translate {out} "¿Todavía están en casa?"')

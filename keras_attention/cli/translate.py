@@ -1,0 +1,142 @@
+"""`keras-attention translate`: sentences, and pictures of where the model looked."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_attention.cli.console import check_sentence, lines_of_standard_input, progress
+from keras_attention.cli.options import BatchSize, Beam, LengthPenalty, MaxLength, Run, of_search
+
+
+def _of_picture(*names, **options):
+    return typer.Option(*names, rich_help_panel="The picture", show_default=False, **options)
+
+
+def translate(
+    run: Run,
+    sentences: Annotated[
+        list[str] | None,
+        typer.Argument(help="Sentences; none: lines from standard input.", show_default=False),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object a line, with tokens and weights.")
+    ] = False,
+    plot: Annotated[
+        Path | None, _of_picture(help="Draw the attention to this file: .png, .svg, .pdf, …")
+    ] = None,
+    layer: Annotated[
+        int | None, _of_picture(help="Of this layer, counted from 1, instead of their mean.")
+    ] = None,
+    head: Annotated[
+        int | None, _of_picture(help="Of this head, counted from 1, instead of their mean.")
+    ] = None,
+    heads: Annotated[
+        bool, _of_picture("--heads", help="A panel for every head, of --layer or of all.")
+    ] = False,
+    layers: Annotated[bool, _of_picture("--layers", help="A panel for every layer.")] = False,
+    of: Annotated[
+        str,
+        _of_picture(
+            help="`cross`: the translation looks at the sentence; `encoder`, `decoder`: they look "
+            "at themselves."
+        ),
+    ] = "cross",
+    pieces: Annotated[
+        bool, _of_picture("--pieces", help="Leave pieces of words apart, where a model has them.")
+    ] = False,
+    context_rows: Annotated[
+        bool, _of_picture("--context-rows", help="Draw the transpose: a row is a source word.")
+    ] = False,
+    beam: Beam = 1,
+    length_penalty: LengthPenalty = 0.6,
+    n_best: Annotated[
+        int, of_search("Of a beam, print so many translations with their scores.")
+    ] = 1,
+    temperature: Annotated[float, of_search("0 is greedy; above, words are drawn.")] = 0.0,
+    top_k: Annotated[int, of_search("Draw among so many likeliest; 0: all.")] = 0,
+    top_p: Annotated[float, of_search("Draw among the likeliest that make up this share.")] = 1.0,
+    seed: Annotated[int, of_search("Of the draws.")] = 0,
+    max_length: MaxLength = 50,
+    batch_size: BatchSize = 64,
+):
+    """Translate sentences, or lines from standard input, and draw where the model looked.
+
+    With several sentences, `--plot casa.png` writes `casa-1.png`, `casa-2.png`, …
+    """
+    from keras_attention import decoding, plotting
+    from keras_attention.translation import check_choice
+    from keras_attention.translator import Translator
+
+    if plot:
+        plotting.check_plot_path(plot)
+    search = {
+        "max_length": max_length,
+        "beam": beam,
+        "length_penalty": length_penalty,
+        "n_best": n_best,
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+    }
+    decoding.check_options(**search)
+    picture = _check_picture(plot, layer, head, heads, layers, of, pieces, context_rows)
+    sentences = sentences or lines_of_standard_input()
+    translator = Translator.load(run)
+    check_choice(translator.heads(of), of, layer, head)
+    for number, sentence in enumerate(sentences, start=1):
+        place = f"sentence {number}: " if len(sentences) > 1 else ""
+        check_sentence(sentence, translator.context_vocabulary, place)
+    translations = translator(
+        sentences, **search, batch_size=batch_size, seed=seed, progress=progress("Translating")
+    )
+    for number, translation in enumerate(translations, start=1):
+        _print(translation, as_json, n_best)
+        if plot:
+            several = len(translations) > 1
+            path = plot.with_stem(f"{plot.stem}-{number}") if several else plot
+            draw = translation.plot_grid if "by" in picture else translation.plot
+            draw(path, **picture)
+            print(f"Where the model looked: {path}", file=sys.stderr)
+
+
+def _check_picture(plot, layer, head, heads, layers, of, pieces, context_rows):
+    """Return the options of `Translation.plot` or, with `by`, of `Translation.plot_grid`.
+
+    Raises:
+        ValueError: they do not go together, or there is no file to draw to.
+    """
+    chosen = {"--layer": layer, "--head": head, "--heads": heads, "--layers": layers}
+    chosen = [name for name, value in chosen.items() if value not in (None, False)]
+    if not plot and (chosen or pieces or context_rows or of != "cross"):
+        raise ValueError("say where the picture goes: --plot FILE.png")
+    for one, other in (("--heads", "--layers"), ("--head", "--heads"), ("--layer", "--layers")):
+        if one in chosen and other in chosen:
+            raise ValueError(f"{one} and {other} ask for different pictures, give one of them")
+    if "--head" in chosen and "--layers" in chosen:
+        raise ValueError("--layers draws the mean of the heads, give it without --head")
+    picture = {"of": of, "layer": layer, "pieces": pieces}
+    if context_rows:
+        picture["orientation"] = "context_rows"
+    if heads or layers:
+        return {**picture, "by": "heads" if heads else "layers"}
+    return {**picture, "head": head}
+
+
+def _print(translation, as_json, n_best):
+    """Print a translation: as JSON, or its text, or the n best with their scores."""
+    if as_json:
+        print(json.dumps(translation.to_dict(), ensure_ascii=False))
+    elif n_best > 1:
+        for candidate in translation.candidates:
+            print(f"{candidate.score:.4f}\t{candidate.text}")
+    else:
+        print(translation.text)
+    if not translation.finished and not as_json:
+        print(
+            f"stopped at {len(translation.target_tokens)} tokens before its end: "
+            "--max-length allows more",
+            file=sys.stderr,
+        )

@@ -1,0 +1,79 @@
+"""What all decoding takes and gives: the options that a user may choose, and the result."""
+
+import math
+from typing import Any, NamedTuple
+
+PADDING = 0
+
+
+class Generated(NamedTuple):
+    """Generated sentences; after beam search each with an axis more, best first.
+
+    Attributes:
+        tokens: ids (B, L), or (B, W, L) after beam search; 0 after the end token.
+        log_probabilities: (B,) or (B, W), the sum of log softmax(logits)[token] over the tokens of
+            a sentence, the end token included; of the logits as the model gave them, before a
+            temperature and before any id is ruled out.
+        finished: (B,) or (B, W), whether the end token came before the limit.
+        scores: (B,) or (B, W), what sentences are sorted by: their log probabilities divided by
+            the length penalty of beam search; without a beam, the log probabilities.
+    """
+
+    tokens: Any
+    log_probabilities: Any
+    finished: Any
+    scores: Any
+
+
+def check_options(
+    *,
+    max_length=1,
+    temperature=0.0,
+    top_k=None,
+    top_p=None,
+    beam=None,
+    n_best=1,
+    length_penalty=0.0,
+):
+    """Check options of decoding, each alone and together.
+
+    Args:
+        max_length: most tokens of a sentence, the end token included.
+        temperature: 0 is greedy.
+        top_k: None or 0 is off.
+        top_p: None or 1 is off.
+        beam: hypotheses that are followed; None is 1.
+        n_best: of these, how many are wanted.
+        length_penalty: the exponent α.
+
+    Raises:
+        ValueError: one is out of range, or two do not go together.
+
+    Example:
+        >>> check_options(max_length=50, beam=4, n_best=5)
+        Traceback (most recent call last):
+        ValueError: n_best must be at least 1 and at most the beam, 4, got 5
+    """
+    width = 1 if beam is None else beam
+    narrowed = bool(top_k) or top_p not in (None, 1)
+    if max_length < 1:
+        raise ValueError(f"max_length must be at least 1, got {max_length}")
+    if not 0 <= temperature < math.inf:
+        raise ValueError(f"temperature must be 0 (greedy) or above, got {temperature}")
+    if top_k is not None and top_k < 0:
+        raise ValueError(f"top_k must be 0 (off) or above, got {top_k}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p must be above 0 and at most 1 (off), got {top_p}")
+    if width < 1:
+        raise ValueError(f"beam must be at least 1, got {beam}")
+    if not 1 <= n_best <= width:
+        raise ValueError(f"n_best must be at least 1 and at most the beam, {width}, got {n_best}")
+    if not 0 <= length_penalty < math.inf:
+        raise ValueError(f"length_penalty must be 0 (off) or above, got {length_penalty}")
+    given = f"got temperature={temperature}, top_k={top_k}, top_p={top_p}"
+    if width > 1 and (temperature > 0 or narrowed):
+        raise ValueError(
+            f"temperature, top_k and top_p are for sampling, not for a beam of {beam}, {given}"
+        )
+    if narrowed and temperature == 0:
+        raise ValueError(f"top_k and top_p are for sampling, at a temperature above 0, {given}")

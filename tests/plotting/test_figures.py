@@ -1,0 +1,120 @@
+import errno
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from keras_attention.plotting import (
+    check_plot_path,
+    plot_attention,
+    plot_attention_grid,
+    plot_history,
+)
+
+mpl.use("Agg")
+
+CONTEXT = ["¿", "Todavía", "está", "en", "casa"]
+TARGET = ["still", "at", "home"]
+WEIGHTS = np.arange(1, 16).reshape(3, 5) / 17
+HISTORY = {"loss": [3.0, 2.0, 1.0], "val_loss": [3.5, 2.25, 2.5]}
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("a.png", b"\x89PNG"), ("a.SVG", b"<?xml"), ("b.pdf", b"%PDF"), ("c.jpg", b"\xff\xd8")],
+)
+def test_the_extension_says_how_to_save_and_the_bytes_are_the_same_every_time(
+    tmp_path, name, start
+):
+    path = tmp_path / name
+    contents = []
+    for _ in range(2):
+        plot_attention(WEIGHTS, CONTEXT, TARGET, unknown_context=[1], path=str(path))
+        contents.append(path.read_bytes())
+    assert contents[0].startswith(start)
+    assert contents[0] == contents[1]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_saved_pictures_leave_no_figure_behind_and_shown_ones_are_of_pyplot(tmp_path):
+    import matplotlib.pyplot as plt
+
+    before = plt.get_fignums()
+    plot_attention(WEIGHTS, CONTEXT, TARGET, path=tmp_path / "a.png")
+    plot_history(HISTORY, path=tmp_path / "b.png")
+    plot_attention_grid({"head 1": WEIGHTS}, CONTEXT, TARGET, path=tmp_path / "c.png")
+    assert plt.get_fignums() == before
+    ax = plot_attention(WEIGHTS, CONTEXT, TARGET)
+    assert plt.gcf() is ax.figure
+    panels = plot_history(HISTORY)
+    assert plt.gcf() is panels[0].figure
+    (head,) = plot_attention_grid({"head 1": WEIGHTS}, CONTEXT, TARGET)
+    assert plt.gcf() is head.figure
+    for axes in (ax, panels[0], head):
+        plt.close(axes.figure)
+
+
+@pytest.mark.parametrize("name", ["plot", "plot.", "plot.docx", ".png"])
+def test_an_extension_that_matplotlib_lacks_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match=r"path must end in one of .*\.pdf, .*\.png, .*\.svg"):
+        plot_attention(WEIGHTS, CONTEXT, TARGET, path=tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.png").mkdir()
+    for name, error in (
+        ("missing/a.png", FileNotFoundError),
+        ("file/a.png", NotADirectoryError),
+        ("folder.png", IsADirectoryError),
+    ):
+        with pytest.raises(error, match=name):
+            check_plot_path(tmp_path / name)
+    assert check_plot_path(str(tmp_path / "a.png")) == tmp_path / "a.png"
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+    with pytest.raises(PermissionError, match=r"a\.png"):
+        plot_history(HISTORY, path=tmp_path / "a.png")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_disk_that_fills_up_leaves_the_old_picture_whole(tmp_path, monkeypatch):
+    path = tmp_path / "old.png"
+    path.write_bytes(b"old")
+
+    def fill_up(self, data):
+        with open(self, "wb") as file:
+            file.write(data[:7])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", fill_up)
+    with pytest.raises(OSError, match="No space left on device"):
+        plot_attention(WEIGHTS, CONTEXT, TARGET, path=path)
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == b"old"
+
+
+def test_the_room_adds_no_matplotlib_to_what_keras_imports():
+    code = """
+import sys
+import keras
+before = set(sys.modules)
+from keras_attention import plotting
+print(sum(name.startswith("matplotlib") for name in set(sys.modules) - before))
+"""
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.stdout.split() == ["0"], run.stderr
+
+
+def test_drawing_warns_of_nothing(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for i in range(23):  # more figures than pyplot keeps without a warning
+            plot_attention(WEIGHTS, CONTEXT, TARGET, path=tmp_path / f"{i}.svg")
+    assert len(list(tmp_path.iterdir())) == 23
