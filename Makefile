@@ -4,9 +4,9 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
-TRUNK := tests/ops tests/layers tests/models tests/test_decoding.py tests/test_training.py
+TRUNK := tests/ops tests/layers tests/models tests/decoding tests/test_training.py
 # And what stands on it, where backends could differ.
-ON_JAX := $(TRUNK) tests/test_translator.py tests/test_scoring.py
+ON_JAX := $(TRUNK) tests/text tests/test_translator.py tests/test_scoring.py
 
 .PHONY: demo test test-torch test-slow mechanisms lint bench clean
 
@@ -32,6 +32,7 @@ lint: $(VENV)/test
 
 bench: $(VENV)/test
 	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python examples/benchmarks/rnn_attention.py
+	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python examples/benchmarks/decoding.py
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from keras_attention.grammar import Grammar
-from keras_attention.text import START, normalize, shortened, split_words
+from keras_attention.text import START, normalize, shortened
 
 SPA_ENG_URL = "https://storage.googleapis.com/download.tensorflow.org/data/spa-eng.zip"
 SPA_ENG_SHA256 = "0c4fd7825d3d872488d38c157f784e035edab4f2ff0df25a2a208790ecb5b58f"
@@ -223,33 +223,43 @@ class Batches:
                 f"got {len(context_ids)} and {len(target_ids)}"
             )
         self.context_ids, self.target_ids, self.batch_size = context_ids, target_ids, batch_size
-        # The target loses one token to the shift: its input has no [END], its labels no [START].
-        longest = np.maximum((context_ids != 0).sum(1), (target_ids != 0).sum(1) - 1)
+        longest = _longest(context_ids, target_ids)
         bucket_of(longest.max(), buckets)
         places = np.searchsorted(buckets, longest)
         self._rows = {buckets[b]: np.flatnonzero(places == b) for b in np.unique(places)}
 
     @classmethod
-    def of_pairs(cls, pairs, context_vocabulary, target_vocabulary, batch_size=64):
+    def of_pairs(
+        cls, pairs, context_vocabulary, target_vocabulary, batch_size=64, leave_out_long=False
+    ):
         """Look up the ids of sentence pairs and batch them.
 
         Args:
             pairs: pairs with `context` and `target`.
-            context_vocabulary: `keras_attention.text.Vocabulary` of the context sentences.
+            context_vocabulary: `keras_attention.text.Vocabulary` or `WordPieces` of the context
+                sentences.
             target_vocabulary: that of the target sentences.
             batch_size: sentences a batch.
+            leave_out_long: whether pairs with a sentence longer than the largest bucket are left
+                out, and counted in `left_out`.
 
         Raises:
             ValueError: a sentence is longer than the largest bucket; the message quotes it.
         """
         context_ids = context_vocabulary.ids(pair.context for pair in pairs)
         target_ids = target_vocabulary.ids(pair.target for pair in pairs)
-        try:
-            return cls(context_ids, target_ids, batch_size)
-        except ValueError as error:
-            sentences = (sentence for pair in pairs for sentence in pair[:2])
-            longest = max(sentences, key=lambda sentence: len(split_words(sentence)))
-            raise ValueError(f"{error}; the longest is {shortened(longest)}") from error
+        longest = _longest(context_ids, target_ids)
+        fits = longest <= BUCKETS[-1]
+        if not (fits.any() if leave_out_long else fits.all()):
+            row = longest.argmax()
+            is_context = (context_ids[row] != 0).sum() == longest[row]
+            raise ValueError(
+                f"a sentence has at most {BUCKETS[-1]} tokens, got {longest[row]} in "
+                f"{shortened(pairs[row][0 if is_context else 1])}"
+            )
+        batches = cls(context_ids[fits], target_ids[fits], batch_size)
+        batches.left_out = len(pairs) - len(context_ids)
+        return batches
 
     def __len__(self):
         return sum(-(-len(rows) // self.batch_size) for rows in self._rows.values())
@@ -311,3 +321,9 @@ class Batches:
         options = tf.data.Options()
         options.autotune.enabled = False
         return dataset.with_options(options)
+
+
+def _longest(context_ids, target_ids):
+    """Return how many tokens the longer sentence of each pair has in a batch, (N,)."""
+    # The target loses one token to the shift: its input has no [END], its labels no [START].
+    return np.maximum((context_ids != 0).sum(1), (target_ids != 0).sum(1) - 1)

@@ -39,13 +39,14 @@ _OF_THE_TUTORIAL = {
 DEFAULTS = {
     **dict.fromkeys(models.BUILDERS, _OF_THE_TUTORIAL),
     "transformer": {
+        "tied": True,
         "tokens": "wordpiece",
         "units": 128,
         "vocabulary": 8000,
         "batch_size": 128,
-        "epochs": 60,
-        "steps": 200,
-        "patience": 60,
+        "epochs": 30,
+        "steps": 400,
+        "patience": 30,
         "learning_rate": 2e-3,
         "warm_up": 1000,
         "decay": True,
@@ -126,7 +127,7 @@ class Settings:
         takes = inspect.signature(models.BUILDERS[self.model]).parameters
         for name in self.choices:
             if name not in takes:
-                its_own = " and ".join(each for each in CHOICES if each in takes)
+                its_own = ", ".join(each for each in CHOICES if each in takes)
                 raise ValueError(
                     f"the model {self.model} has no {name}; it has {its_own}, got "
                     f"{name} {getattr(self, name)!r}"
@@ -204,9 +205,16 @@ def train(
             for side in ("context", "target")
         ]
         batches, validation_batches = (
-            corpora.Batches.of_pairs(pairs, *vocabularies, settings.batch_size)
+            corpora.Batches.of_pairs(
+                pairs, *vocabularies, settings.batch_size, leave_out_long=pairs is train_pairs
+            )
             for pairs in (train_pairs, validation_pairs)
         )
+        if batches.left_out and verbose:
+            print(
+                f"{batches.left_out:,} of the pairs to learn from left out: a sentence has more "
+                f"than {corpora.BUCKETS[-1]} tokens"
+            )
 
         # The model, new or as the last epoch left it
         keras.utils.set_random_seed(settings.seed)

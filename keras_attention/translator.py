@@ -1,5 +1,6 @@
 """From a sentence to its translation and to where the model looked; save and load."""
 
+import hashlib
 import json
 import textwrap
 import zipfile
@@ -231,6 +232,7 @@ class Translator:
             "keras_attention": __version__,
             **self.config,
             "tokens": self.context_vocabulary.kind,
+            "vocabularies": self._fingerprints(),
         }
         with ExitStack() as stack:
             whole = lambda name: stack.enter_context(written_whole(folder / name))  # noqa: E731
@@ -270,9 +272,25 @@ class Translator:
             reason = textwrap.shorten(str(error), 300, placeholder=" …")
             raise ValueError(f"{folder / MODEL_FILE} cannot be loaded: {reason}") from error
         tokens = KINDS[config.get("tokens", "word")]
-        return cls(
+        translator = cls(
             model, tokens.load(folder / CONTEXT_FILE), tokens.load(folder / TARGET_FILE), config
         )
+        expected, got = config.get("vocabularies", {}), translator._fingerprints()
+        for name, fingerprint in expected.items():
+            if got.get(name) != fingerprint:
+                raise ValueError(
+                    f"{folder / name} is not the vocabulary that this model was saved with: "
+                    f"expected one with sha256 {fingerprint[:12]}…, got {got.get(name, '')[:12]}…"
+                )
+        return translator
+
+    def _fingerprints(self):
+        """Return a hash of each vocabulary by the name of its file."""
+        vocabularies = {CONTEXT_FILE: self.context_vocabulary, TARGET_FILE: self.target_vocabulary}
+        return {
+            name: hashlib.sha256("\n".join(vocabulary.words).encode()).hexdigest()
+            for name, vocabulary in vocabularies.items()
+        }
 
 
 def read_sentences(sentences, vocabulary):

@@ -40,6 +40,35 @@ class LayerCase:
         return self.name
 
 
+@dataclass(frozen=True)
+class SequenceCase:
+    """A layer called as `layer(x)`, with x and the output (B, S, width): no memory beside x.
+
+    Where there is a `weights_shape`, it returns weights on request, and where it is `masked`, it
+    takes an `attention_mask`.
+    """
+
+    name: str
+    make: Callable
+    weights_shape: tuple | None = None
+    masked: bool = False
+    width: int = Q
+
+    def __str__(self):
+        return self.name
+
+    def array(self):
+        return np.random.default_rng(0).normal(size=(B, S, self.width)).astype("float32")
+
+    def call(self, layer, x, mask=None):
+        """Call a layer, also with symbolic tensors: `{"output": ..., "weights": ...}`."""
+        arguments = {"attention_mask": mask} if self.masked else {}
+        if self.weights_shape is None:
+            return {"output": layer(x, **arguments)}
+        output, weights = layer(x, **arguments, return_attention_scores=True)
+        return {"output": output, "weights": weights}
+
+
 def arrays(case, seed=0):
     """Draw a query, keys and the mask of a case."""
     rng = np.random.default_rng(seed)
@@ -117,7 +146,16 @@ def gradients_of_weights(layer, function):
 
 
 def model_of(case):
-    """Put a layer into a functional model with the inputs query, keys and mask."""
+    """Put a layer into a functional model with the inputs query, keys and mask, or x and mask."""
+    if isinstance(case, SequenceCase):
+        symbols = {
+            "x": keras.Input((None, case.width), name="x"),
+            "mask": keras.Input((None,), dtype="bool", name="mask"),
+        }
+        names = ["x", "mask"] if case.masked else ["x"]
+        symbols = {name: symbols[name] for name in names}
+        model = keras.Model(symbols, case.call(case.make(), *symbols.values()))
+        return model, {name: {"x": case.array(), "mask": MASK}[name] for name in names}
     query, keys, mask = arrays(case)
     inputs = {
         "query": keras.Input((*(None,) * (query.ndim - 2), query.shape[-1]), name="query"),

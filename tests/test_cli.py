@@ -84,7 +84,7 @@ WRONG = [
     ((*TRAIN, "no-tab.tsv"), "no-tab.tsv, line 7: expected English⇥Spanish"),
     ((*TRAIN, "cut.zip"), "cut.zip is cut off"),
     ((*TRAIN, "small.tsv"), "--validation"),
-    ((*TRAIN, "long.tsv", "--validation", "small.tsv"), "at most 64 tokens"),
+    ((*TRAIN, "small.tsv", "--validation", "long.tsv"), "at most 64 tokens"),
     ((*TRAIN, "small.tsv", "--validation", "no-tab.tsv"), "no-tab.tsv, line 7"),
     (("evaluate", "RUN", "--corpus", "latin.tsv"), "latin.tsv, line 5 is not UTF-8"),
     (("evaluate", "RUN", "--corpus", "long.tsv"), "at most 64 tokens, got 71.*'yes yes"),
@@ -107,8 +107,24 @@ WRONG = [
     ),
     (
         (*TRAIN, "small.tsv", "--model", "horse"),
-        "model must be one of rnn, bilstm, seq2seq, got 'horse'",
+        "model must be one of rnn, bilstm, seq2seq, transformer, got 'horse'",
     ),
+    (
+        (*TRAIN, "small.tsv", "--model", "transformer"),
+        "units must be a multiple of num_heads, or key_dim be given, got 5 units for 8 heads",
+    ),
+    (
+        (*TRAIN, "small.tsv", "--model", "transformer", "--key-dim", "2"),
+        "width must be even and positive for pairs of sin and cos, got 5",
+    ),
+    (
+        (*TRAIN, "small.tsv", "--model", "transformer", "--dropout", "1"),
+        "units must be a multiple|dropout must be at least 0 and below 1, got 1.0",
+    ),
+    ((*TRAIN, "small.tsv", "--tied"), "rnn has no tied; it has attention, score, half_width, got"),
+    ((*TRAIN, "small.tsv", "--tokens", "letter"), "tokens must be one of word, wordpiece, got"),
+    ((*TRAIN, "small.tsv", "--decay"), "decay needs a warm_up of at least 1"),
+    ((*TRAIN, "small.tsv", "--label-smoothing", "1"), "label_smoothing must be .* got 1.0"),
     ((*TRAIN, "small.tsv", "--epochs", "0"), "epochs must be at least 1, got 0"),
     ((*TRAIN, "small.tsv", "--epochs", "many"), "Invalid value for '--epochs'"),
     ((*TRAIN, "small.tsv", "--colour", "blue"), "No such option"),
@@ -154,7 +170,31 @@ WRONG = [
     (("translate", "RUN", "casa", "--max-length", "0"), "max_length must be at least 1, got 0"),
     (("translate", "RUN", "casa", "--temperature", "-1"), "temperature must be 0"),
     (("translate", "RUN", "casa", "--seed", "-1", "--temperature", "1"), "seed must be 0 or above"),
-    # Pictures: refused before the model is loaded
+    # What is searched for, refused before the model is loaded
+    (("translate", "none", "casa", "--beam", "0"), "beam must be at least 1, got 0"),
+    (("translate", "none", "casa", "--beam", "2", "--n-best", "3"), "n_best must be .* got 3"),
+    (("translate", "none", "casa", "--top-k", "3"), "top_k and top_p are for sampling"),
+    (("translate", "none", "casa", "--beam", "2", "--temperature", "1"), "not for a beam of 2"),
+    (("evaluate", "none", "--corpus", "small.tsv", "--beam", "-1"), "beam must be at least 1"),
+    (("evaluate", "none", "--corpus", "small.tsv", "--max-length", "0"), "max_length must be"),
+    # Pictures: refused before the model is loaded, or before a sentence is translated
+    (("translate", "none", "casa", "--heads"), "say where the picture goes: --plot FILE.png"),
+    (
+        ("translate", "none", "casa", "--plot", "a.png", "--heads", "--layers"),
+        "--heads and --layers ask for different pictures",
+    ),
+    (
+        ("translate", "none", "casa", "--plot", "a.png", "--of", "nothing"),
+        "of must be one of cross, encoder, decoder, got 'nothing'",
+    ),
+    (
+        ("translate", "RUN", "casa", "--plot", "a.png", "--layer", "2"),
+        "layer must be from 1 to 1 in this model, got 2",
+    ),
+    (
+        ("translate", "RUN", "casa", "--plot", "a.png", "--of", "encoder"),
+        "the encoder of this model does not attend to itself",
+    ),
     (
         ("translate", "none", "casa", "--plot", "casa.horse"),
         "path must end in one of",
@@ -378,14 +418,14 @@ def test_training_leaves_one_folder_and_says_how_to_go_on(run, tiny_run, tmp_pat
 def test_the_demo_trains_scores_translates_and_draws(run, short_pairs, tmp_path, monkeypatch):
     parts = corpora.Split(short_pairs[:73], short_pairs[73:84], short_pairs[84:])
     settings = {"units": 17, "vocabulary": 211, "batch_size": 13, "epochs": 1, "steps": 5}
-    monkeypatch.setattr(cli, "DEMO_SETTINGS", settings)
+    monkeypatch.setattr(cli.demo, "DEMO_SETTINGS", settings)
     monkeypatch.setattr(corpora, "load", lambda source: short_pairs)
     monkeypatch.setattr(corpora, "split", lambda pairs: parts)
     sentence = short_pairs[0].context
 
     status, out, errors = run("demo", "--sentence", sentence)
     assert (status, errors) == (0, "")
-    assert out.index(cli.DEMO_TIME) < out.index("val_loss")  # how long it takes, beforehand
+    assert out.index(cli.demo.DEMO_TIME) < out.index("val_loss")  # how long it takes, beforehand
     assert "73 sentence pairs to learn from, 11 to validate, 13 held out" in out
     assert re.search(r"BLEU, as written +\d+\.\d", out)
     assert re.search(r"alignment error rate +\d\.\d{3} .* a diagonal has \d\.\d{3}", out)
@@ -402,6 +442,56 @@ def test_the_demo_trains_scores_translates_and_draws(run, short_pairs, tmp_path,
     assert (tmp_path / "again.svg").exists()
 
 
+# The Transformer
+
+
+def test_a_transformer_trains_translates_and_shows_its_heads(run, tiny_run, tmp_path):
+    options = [
+        *("--corpus", str(tiny_run.corpus), "--validation", str(tiny_run.validation_corpus)),
+        *("--units", "18", "--num-layers", "2", "--num-heads", "3", "--feed-forward", "11"),
+        *("--vocabulary", "211", "--batch-size", "13", "--epochs", "2", "--steps", "7"),
+        *("--warm-up", "5"),
+    ]
+    status, out, errors = run("train", "--model", "transformer", "--out", "run", *options)
+    assert (status, errors) == (0, "")
+    assert files(tmp_path / "run") == RUN_FILES
+    sentence = tiny_run.validation[0].context
+
+    status, out, errors = run("translate", "run", sentence, "--beam", "3", "--n-best", "3")
+    assert status == 0
+    scores = [float(line.split("\t")[0]) for line in out.splitlines()]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+
+    for number, choice in enumerate(
+        (
+            ["--heads"],
+            ["--layers"],
+            ["--layer", "2", "--heads", "--context-rows"],
+            ["--layer", "2", "--head", "3", "--pieces"],
+            ["--heads", "--of", "encoder"],
+            ["--layer", "1", "--of", "decoder"],
+        )
+    ):
+        status, _, errors = run("translate", "run", sentence, "--plot", f"{number}.png", *choice)
+        assert status == 0, errors
+        assert (tmp_path / f"{number}.png").read_bytes().startswith(b"\x89PNG")
+    status, _, errors = run("translate", "run", sentence, "--plot", "a.png", "--head", "4")
+    assert_one_line(status, errors)
+    assert "head must be from 1 to 3 in this model, got 4" in errors
+
+    status, out, errors = run("evaluate", "run", "--corpus", str(tiny_run.corpus), "--beam", "2")
+    assert (status, errors) == (0, "")
+    assert re.search(r"BLEU, as written +\d+\.\d", out)
+
+
+def test_a_translation_that_stops_at_its_limit_says_so(run, tiny_run):
+    sentence = tiny_run.validation[0].context
+    status, _, errors = run("translate", str(tiny_run.folder), sentence, "--max-length", "1")
+    assert status == 0
+    assert "stopped at 1 tokens before its end: --max-length allows more" in errors
+
+
 # Help
 
 
@@ -415,10 +505,20 @@ def test_the_demo_trains_scores_translates_and_draws(run, short_pairs, tmp_path,
                 *("--out", "--corpus", "--validation", "--model", "--attention", "--units"),
                 *("--vocabulary", "--batch-size", "--epochs", "--steps", "--patience"),
                 *("--learning-rate", "--seed", "--resume", "256", "5000", "64", "100"),
+                *("--tokens", "--num-layers", "--num-heads", "--feed-forward", "--key-dim"),
+                *("--dropout", "--positions", "--norm-first", "--tied", "--warm-up", "--decay"),
+                *("--label-smoothing", "transformer: 8000"),
             ],
         ),
-        ("translate", ["--plot", "--context-rows", "--json", "--temperature", "--max-length"]),
-        ("evaluate", ["--corpus", "--part", "--hypotheses", "--batch-size"]),
+        (
+            "translate",
+            [
+                *("--plot", "--context-rows", "--json", "--temperature", "--max-length"),
+                *("--beam", "--length-penalty", "--n-best", "--top-k", "--top-p"),
+                *("--layer", "--head", "--heads", "--layers", "--of", "--pieces"),
+            ],
+        ),
+        ("evaluate", ["--corpus", "--part", "--hypotheses", "--batch-size", "--beam"]),
     ],
 )
 def test_help_names_every_option(run, command, options):

@@ -88,6 +88,9 @@ OF_EVERY_MODEL = [
     {"model": "bilstm", "attention": "neural_coverage"},
     {"model": "bilstm", "attention": "local_m", "half_width": 2, "score": "cosine"},
     {"model": "seq2seq"},
+    {"model": "rnn", "tokens": "wordpiece"},
+    {"model": "transformer", "num_layers": 1, "num_heads": 2, "tokens": "wordpiece"},
+    {"model": "transformer", "num_layers": 1, "norm_first": True, "tied": True, "warm_up": 5},
 ]
 
 
@@ -237,7 +240,7 @@ def test_a_run_is_never_overwritten(tiny_run):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"model": "horse"}, "model must be one of rnn, bilstm, seq2seq, got 'horse'"),
+        ({"model": "horse"}, "model must be one of rnn, bilstm, seq2seq, transformer, got 'horse'"),
         ({"units": 0}, "units must be at least 1, got 0"),
         ({"epochs": -1}, "epochs must be at least 1, got -1"),
         ({"patience": 0}, "patience must be at least 1, got 0"),
@@ -245,6 +248,13 @@ def test_a_run_is_never_overwritten(tiny_run):
         ({"learning_rate": float("nan")}, "learning_rate must be positive, got nan"),
         ({"seed": -1}, r"seed must be at least 0 and below 2\*\*32, got -1"),
         ({"seed": 2**32}, "seed must be at least 0"),
+        ({"tokens": "letter"}, "tokens must be one of word, wordpiece, got 'letter'"),
+        ({"warm_up": -1}, "warm_up must be at least 0, got -1"),
+        ({"decay": True}, "decay needs a warm_up of at least 1 .* got 0 of 10000"),
+        ({"decay": True, "warm_up": 9, "epochs": 3, "steps": 3}, "decay .* got 9 of 9"),
+        ({"label_smoothing": 1.0}, "label_smoothing must be at least 0 and below 1, got 1.0"),
+        ({"num_heads": 3}, "rnn has no num_heads; it has attention, score, half_width, got"),
+        ({"model": "transformer", "score": "dot"}, "transformer has no score; it has num_layers"),
     ],
 )
 def test_settings_out_of_range_are_errors_that_name_them(settings, message):
@@ -256,6 +266,35 @@ def test_the_defaults_are_those_of_the_tutorial():
     settings = Settings()
     assert (settings.units, settings.vocabulary, settings.batch_size) == (256, 5000, 64)
     assert (settings.epochs, settings.steps, settings.patience) == (100, 100, 3)
+
+
+def test_a_transformer_has_defaults_of_its_own():
+    settings = Settings(model="transformer")
+    assert (settings.tokens, settings.units, settings.vocabulary) == ("wordpiece", 128, 8000)
+    assert (settings.warm_up, settings.decay, settings.tied) == (1000, True, True)
+    assert Settings(model="transformer", decay=False).decay is False
+
+
+def test_a_learning_rate_that_hangs_on_the_number_of_epochs_keeps_it(tiny_run, tmp_path):
+    settings = replace(
+        tiny_run.settings, model="transformer", units=16, num_layers=1, warm_up=3, epochs=1
+    )
+    settings = replace(settings, decay=True)
+    folder = tmp_path / "run"
+    runs.train(tiny_run.train, tiny_run.validation, folder, settings, verbose=0)
+    with pytest.raises(ValueError, match="other settings: expected epochs 1, got 2"):
+        runs.ensure(
+            tiny_run.train, tiny_run.validation, folder, replace(settings, epochs=2), verbose=0
+        )
+
+
+def test_a_pair_that_is_too_long_to_learn_from_is_left_out(tiny_run, tmp_path, capsys):
+    pairs = [*tiny_run.train, Pair("Sí.", "yes " * 65)]
+    settings = replace(tiny_run.settings, epochs=1, steps=1)
+    runs.train(pairs, tiny_run.validation, tmp_path / "run", settings, verbose=2)
+    assert "1 of the pairs to learn from left out: a sentence has more than 64" in (
+        capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize(

@@ -64,17 +64,15 @@ def test_alignment_error_rates_of_a_case_by_hand(tiny_run, monkeypatch):
         """Looks where the first pair's links are, but for `one`; and at `dos`; [START] is 0."""
 
         def predict_on_batch(self, inputs):
-            size, length = inputs["context"].shape
-            weights = np.zeros((size, 2, length, length))  # (B, H, T, S)
-            if length == 8:
-                weights[0, :, [0, 1, 2], [3, 2, 2]] = 0.5
-            else:
-                weights[0, :, 0, 9] = 0.3
+            (size, length), written = inputs["context"].shape, inputs["target"].shape[1]
+            weights = np.zeros((size, 2, written, length))  # (B, H, T, S)
+            weights[0, :, [0, 1, 2], [3, 2, 2]] = 0.5
+            weights[1, :, 0, 9] = 0.3
             weights[:, :, :, 0] = 0.9  # [START] and [END] are no words
             weights[:, :, 3:, 1] = 0.9
             return {"logits": None, "cross_attention": weights}
 
-    monkeypatch.setattr(scoring.models, "attention", lambda model: Looker())
+    monkeypatch.setattr(translator, "_look", Looker())
     rates = scoring.alignment_error_rates(translator, pairs, batch_size=3)
     # 4 links are right; attention has 3 of them in 4, the diagonal (1, 1) alone in 4.
     assert rates.attention == pytest.approx(1 - 2 * 3 / (4 + 4))

@@ -4,7 +4,16 @@ import keras
 import numpy as np
 import pytest
 
-from keras_attention.training import MaskedAccuracy, MaskedCrossentropy, MaskedLoss, RunCheckpoint
+from keras_attention.training import (
+    MaskedAccuracy,
+    MaskedCrossentropy,
+    MaskedLoss,
+    RunCheckpoint,
+    WarmUp,
+    compile_for_training,
+    vaswani_peak,
+)
+from tests.contract import gradient
 
 # Two batches of sentences (B, T) over V words, of unequal size and padded unequally.
 V = 11
@@ -98,6 +107,198 @@ def test_loss_and_metrics_are_known_to_keras_by_name(make):
     restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(make()))
     assert type(restored) is make
     assert restored.name == make().name
+
+
+# Label smoothing
+
+
+def softened(labels, epsilon):
+    """Return q, (B, T, V): 1 − ε of the right answer, and ε spread over all V words."""
+    return (1 - epsilon) * np.eye(V)[labels] + epsilon / V
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5])
+def test_label_smoothing_is_the_crossentropy_with_softened_answers(epsilon):
+    for labels, logits in zip(LABELS, LOGITS, strict=True):
+        log_p = logits - np.log(np.exp(logits.astype(float)).sum(-1, keepdims=True))
+        tokens = -(softened(labels, epsilon) * log_p).sum(-1)[labels != 0]
+        loss = float(MaskedCrossentropy(epsilon)(labels, logits))
+        assert loss == pytest.approx(tokens.mean(), rel=1e-5)
+
+
+def test_without_label_smoothing_the_loss_is_as_it_was():
+    for labels, logits in zip(LABELS, LOGITS, strict=True):
+        assert float(MaskedCrossentropy(0.0)(labels, logits)) == float(
+            MaskedCrossentropy()(labels, logits)
+        )
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_the_gradient_is_p_minus_q_and_0_where_there_is_padding(epsilon):
+    labels, logits = LABELS[0], LOGITS[0]
+    p = np.exp(logits.astype(float)) / np.exp(logits.astype(float)).sum(-1, keepdims=True)
+    is_token = labels != 0
+    expected = (p - softened(labels, epsilon)) * is_token[..., None] / is_token.sum()
+    (slope,) = gradient(lambda x: MaskedCrossentropy(epsilon)(labels, x), logits)
+    np.testing.assert_allclose(slope, expected, rtol=0, atol=1e-7)
+
+
+def test_with_label_smoothing_it_does_not_pay_to_be_too_sure():
+    # The best that ε = 0.1 allows has p = 0.9 + 0.1 / 11 for the right word.
+    labels = np.array([[5]], "int32")
+    best = float(MaskedCrossentropy(0.1)(labels, np.log(softened(labels, 0.1))))
+    for sure in (3, 4, 9, 30):
+        logits = sure * np.eye(V)[labels]
+        assert float(MaskedCrossentropy(0.1)(labels, logits)) > best
+    assert float(MaskedCrossentropy()(labels, 30 * np.eye(V)[labels])) < 1e-6
+
+
+def test_label_smoothing_is_saved():
+    loss = keras.saving.deserialize_keras_object(
+        keras.saving.serialize_keras_object(MaskedCrossentropy(0.1))
+    )
+    assert loss.label_smoothing == 0.1
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, 1.0, 1.5])
+def test_label_smoothing_is_a_share(epsilon):
+    with pytest.raises(ValueError, match=f"at least 0 and below 1, got {epsilon}"):
+        MaskedCrossentropy(epsilon)
+
+
+# The schedule
+
+
+def rates(schedule, steps):
+    return np.array([float(schedule(step)) for step in steps])
+
+
+@pytest.mark.parametrize("width", [128, 512])
+def test_warm_up_is_equation_3_of_the_paper(width):
+    warm_up = 7
+    steps = np.arange(1, 31)
+    expected = width**-0.5 * np.minimum(steps**-0.5, steps * warm_up**-1.5)
+    schedule = WarmUp(vaswani_peak(width, warm_up), warm_up)
+    # The optimizer counts its steps from 0, the paper from 1.
+    np.testing.assert_allclose(rates(schedule, steps - 1), expected, rtol=1e-6)
+    assert expected.argmax() + 1 == warm_up
+
+
+def test_warm_up_rises_evenly_and_falls_with_the_root():
+    # step 1 is a quarter of the way, 4 the peak, and at 16 and 64 a half and a quarter are left
+    expected = [0.25, 0.5, 0.75, 1.0, 0.5, 0.25]
+    np.testing.assert_allclose(
+        rates(WarmUp(1.0, 4), [0, 1, 2, 3, 15, 63]), expected, rtol=1e-6, atol=0
+    )
+
+
+def test_the_peak_of_the_paper():
+    assert vaswani_peak(512) == pytest.approx(1 / np.sqrt(512 * 4000))
+    assert vaswani_peak(512, 1000) == pytest.approx(2 * vaswani_peak(512))
+    assert vaswani_peak(2048) == pytest.approx(vaswani_peak(512) / 2)
+
+
+def test_a_cosine_ends_at_0_and_stays_there():
+    schedule = WarmUp(2.0, 5, decay_steps=17)
+    steps = np.arange(1, 25)
+    falling = 1 + np.cos(np.pi * np.clip((steps - 5) / 12, 0, 1))
+    expected = np.where(steps <= 5, 2 * steps / 5, falling)
+    found = rates(schedule, steps - 1)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+    assert found[4] == found.max() == 2
+    assert found[4 + 6] == pytest.approx(1)  # halfway down
+    assert (found[16:] == 0).all()
+
+
+@pytest.mark.parametrize("decay_steps", [None, 17])
+def test_the_schedule_is_known_to_keras_by_name(decay_steps):
+    schedule = WarmUp(0.5, 3, decay_steps)
+    for module in (keras.optimizers.schedules, keras.saving):
+        name = "deserialize" if module is not keras.saving else "deserialize_keras_object"
+        twin = getattr(module, name)(getattr(module, name.removeprefix("de"))(schedule))
+        assert type(twin) is WarmUp
+        assert twin.get_config() == {"peak": 0.5, "warm_up": 3, "decay_steps": decay_steps}
+        np.testing.assert_array_equal(rates(twin, range(19)), rates(schedule, range(19)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0.0, 3), "peak must be positive, got 0.0"),
+        ((-1.0, 3), "peak must be positive, got -1.0"),
+        ((float("nan"), 3), "peak must be positive, got nan"),
+        ((1.0, 0), "warm_up must be at least 1 and decay_steps above it, got 0 and None"),
+        ((1.0, 5, 5), "warm_up must be at least 1 and decay_steps above it, got 5 and 5"),
+    ],
+)
+def test_a_schedule_out_of_order(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        WarmUp(*arguments)
+
+
+# Compiling
+
+
+def word_by_word():
+    """A model in which each word hangs on one word of the context: the smallest that can learn."""
+    keras.utils.set_random_seed(7)
+    inputs = keras.Input((7,), dtype="int32")
+    x = keras.layers.Embedding(V, 5)(inputs)
+    return keras.Model(inputs, keras.layers.Dense(V)(x))
+
+
+def test_compiled_with_warm_up_adam_is_that_of_the_paper():
+    model = word_by_word()
+    compile_for_training(model, 0.3, warm_up=3, decay_steps=11, label_smoothing=0.1)
+    optimizer = model.optimizer.get_config()
+    assert (optimizer["beta_1"], optimizer["beta_2"], optimizer["epsilon"]) == (0.9, 0.98, 1e-9)
+    schedule = optimizer["learning_rate"]["config"]
+    assert schedule == {"peak": 0.3, "warm_up": 3, "decay_steps": 11}
+    assert model.loss.label_smoothing == 0.1
+
+
+def test_compiled_without_warm_up_adam_is_that_of_keras():
+    model = word_by_word()
+    compile_for_training(model, 0.01)
+    ours, theirs = model.optimizer.get_config(), keras.optimizers.Adam(0.01).get_config()
+    assert {**ours, "name": 0} == {**theirs, "name": 0}
+    assert model.loss.label_smoothing == 0
+    assert model.jit_compile == (keras.backend.backend() != "torch")
+
+
+def test_the_metrics_are_those_of_the_answers_themselves():
+    """A smoothed loss cannot be compared with another; the metrics can."""
+    model = word_by_word()
+    compile_for_training(model, label_smoothing=0.1)
+    ids = np.array([[1, 2, 3, 4, 5, 6, 7]], "int32")
+    found = model.evaluate(ids, ids, verbose=0, return_dict=True)
+    expected = float(MaskedCrossentropy()(ids, model(ids)))
+    assert found["masked_loss"] == pytest.approx(expected, rel=1e-5)
+    smoothed = float(MaskedCrossentropy(0.1)(ids, model(ids)))
+    assert found["loss"] == pytest.approx(smoothed, rel=1e-5)
+    assert smoothed != pytest.approx(expected, rel=1e-5)
+
+
+def test_a_saved_training_goes_on_with_its_schedule_and_its_smoothing(tmp_path):
+    ids = np.random.default_rng(0).integers(1, V, (4, 7), "int32")
+    data = {"x": ids, "y": ids[:, ::-1], "batch_size": 4, "shuffle": False, "verbose": 0}
+    options = {"warm_up": 3, "decay_steps": 11, "label_smoothing": 0.1}
+    whole, interrupted = word_by_word(), word_by_word()
+    for model in (whole, interrupted):
+        compile_for_training(model, 0.3, **options)
+    losses = whole.fit(**data, epochs=7).history["loss"]
+    interrupted.fit(**data, epochs=4)
+    interrupted.save(tmp_path / "model.keras")
+    resumed = keras.saving.load_model(tmp_path / "model.keras")
+    assert int(resumed.optimizer.iterations) == 4
+    assert float(resumed.optimizer.learning_rate) == pytest.approx(float(WarmUp(0.3, 3, 11)(4)))
+    assert resumed.loss.label_smoothing == 0.1
+    ours, theirs = resumed.optimizer.get_config(), whole.optimizer.get_config()
+    assert {**ours, "name": 0} == {**theirs, "name": 0}
+    rest = resumed.fit(**data, epochs=3).history["loss"]
+    np.testing.assert_allclose(rest, losses[4:], rtol=1e-5)
+    for one, other in zip(resumed.get_weights(), whole.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
 # Checkpoints

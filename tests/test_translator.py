@@ -14,8 +14,10 @@ pytest.importorskip("tensorflow")
 from keras_attention import models
 from keras_attention import translator as room
 from keras_attention.files import written_whole
-from keras_attention.text import SPECIAL_WORDS, Vocabulary, normalize
-from keras_attention.translator import Translation, Translator, mean_attention
+from keras_attention.plotting import merge_words
+from keras_attention.text import SPECIAL_WORDS, Vocabulary, WordPieces, normalize
+from keras_attention.translation import Translation, kind_of, mean_attention
+from keras_attention.translator import Translator
 
 FILES = ["config.json", "context_vocabulary.txt", "model.keras", "target_vocabulary.txt"]
 
@@ -271,6 +273,111 @@ print(json.dumps([each.to_dict() for each in translator(json.loads(sys.argv[2]))
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     for found, expected in zip(json.loads(result.stdout), translations, strict=True):
         assert found == expected.to_dict()  # to the last bit
+
+
+# Pieces of words, and a Transformer
+
+
+@pytest.fixture(scope="module")
+def with_pieces(short_pairs):
+    """Return an untrained Transformer of two layers with three heads, over pieces of words."""
+    keras.utils.set_random_seed(7)
+    pieces = [
+        WordPieces.learn([getattr(pair, side) for pair in short_pairs], size=151)
+        for side in ("context", "target")
+    ]
+    model = models.build_transformer(
+        *map(len, pieces),
+        units=18,
+        num_layers=2,
+        num_heads=3,
+        feed_forward=13,
+        positions="learned",
+        max_positions=70,
+    )
+    return Translator(model, *pieces)
+
+
+def test_every_head_of_all_three_kinds_of_attention_is_there(with_pieces):
+    translation = with_pieces("¿Comieron los niños?", max_length=7)
+    count, written = len(translation.context_tokens), len(translation.target_tokens)
+    shapes = {
+        "cross": (written, count),
+        "encoder": (count, count),
+        "decoder": (written, written),
+    }
+    assert len(translation.weights) == 6
+    for name, weights in translation.weights.items():
+        assert weights.shape == (3, *shapes[kind_of(name)])
+        np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
+    for of in shapes:
+        assert with_pieces.heads(of) == [3, 3]
+
+
+def test_pieces_keep_what_was_written_and_know_their_words(with_pieces):
+    translation = with_pieces("¿Comieron los Niños?", max_length=3)
+    words = merge_words(translation.context_tokens, translation.context_groups)
+    assert words == ["[START]", "¿", "Comieron", "los", "Niños", "?", "[END]"]
+    places = [place for group in translation.target_groups for place in group]
+    assert places == list(range(len(translation.target_tokens)))
+
+
+def test_candidates_come_best_first_and_a_beam_of_one_is_greedy(with_pieces, sentences):
+    greedy = with_pieces(sentences[:5], max_length=9)
+    for one, same in zip(greedy, with_pieces(sentences[:5], max_length=9, beam=1), strict=True):
+        assert_same(one, same)
+    for translation in with_pieces(sentences[:5], max_length=9, beam=4, n_best=3):
+        assert translation.text == translation.candidates[0].text
+        scores = [candidate.score for candidate in translation.candidates]
+        assert len(scores) == 3
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_log_probabilities_are_those_of_the_words_that_were_written(with_pieces, sentences):
+    translation = with_pieces(sentences[0], max_length=9, beam=3)
+    pieces, ids = with_pieces.target_vocabulary, with_pieces.context_vocabulary.ids(sentences[:1])
+    (generated,) = with_pieces.generate(ids, max_length=9, beam=3)[0]
+    tokens = [number for number in generated.tokens if number]
+    target = np.array([[2, *tokens[:-1]]])
+    logits = keras.ops.convert_to_numpy(with_pieces.model({"context": ids, "target": target}))
+    likely = keras.ops.convert_to_numpy(keras.ops.log_softmax(logits, axis=-1))[0]
+    expected = sum(likely[place, number] for place, number in enumerate(tokens))
+    assert translation.candidates[0].log_probability == pytest.approx(expected, abs=1e-4)
+    assert translation.text == pieces.join(pieces.words_of(tokens))
+
+
+def test_a_fresh_process_gives_identical_candidates_of_pieces(with_pieces, sentences, tmp_path):
+    with_pieces.save(tmp_path)
+    program = """
+import json, sys
+from keras_attention import Translator
+translator = Translator.load(sys.argv[1])
+translations = translator(json.loads(sys.argv[2]), max_length=9, beam=2, n_best=2)
+print(json.dumps([each.to_dict() for each in translations]))
+"""
+    command = [sys.executable, "-c", program, str(tmp_path), json.dumps(sentences[:3])]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    expected = with_pieces(sentences[:3], max_length=9, beam=2, n_best=2)
+    for found, translation in zip(json.loads(result.stdout), expected, strict=True):
+        assert found == translation.to_dict()
+
+
+def test_a_target_longer_than_the_positions_is_an_error(with_pieces):
+    with pytest.raises(ValueError, match=r"70 positions for the tokens .* got room for 71"):
+        with_pieces("Los niños.", max_length=71)
+
+
+def test_vocabularies_of_another_model_are_an_error(with_pieces, tmp_path):
+    with_pieces.save(tmp_path)
+    path = tmp_path / "target_vocabulary.txt"
+    lines = path.read_text(encoding="utf-8").split("\n")
+    lines[5], lines[6] = lines[6], lines[5]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(ValueError, match="is not the vocabulary that this model was saved with"):
+        Translator.load(tmp_path)
+    vocabulary(len(with_pieces.target_vocabulary)).save(path)
+    with pytest.raises(ValueError, match="this is a vocabulary of the kind 'word'"):
+        Translator.load(tmp_path)
 
 
 def test_the_configuration_is_kept(tmp_path):

@@ -1,10 +1,10 @@
 """All tasks, in reading order."""
 
-from examples.mechanisms import decoders, heads, past, reading, scores
+from examples.mechanisms import decoders, heads, past, reading, scores, transformer
 
 TASKS = {
     task.mechanism: task
-    for family in (scores, reading, past, decoders, heads)
+    for family in (scores, reading, past, decoders, heads, transformer)
     for task in family.TASKS
 }
 

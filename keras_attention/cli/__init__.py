@@ -9,11 +9,7 @@ import sys
 
 import typer
 
-from keras_attention.cli.compare import compare
-from keras_attention.cli.demo import demo
-from keras_attention.cli.evaluate import evaluate
-from keras_attention.cli.train import train
-from keras_attention.cli.translate import translate
+from keras_attention.cli import compare, demo, evaluate, train, translate
 
 app = typer.Typer(
     name="keras-attention",
@@ -22,7 +18,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-for command in (demo, train, translate, evaluate, compare):
+for command in (
+    demo.demo,
+    train.train,
+    translate.translate,
+    evaluate.evaluate,
+    compare.compare,
+):
     app.command()(command)
 
 

@@ -100,21 +100,22 @@ def train(
         typer.Option(
             "--tied/--untied",
             help="Whether the target embedding makes the logits.",
-            show_default="untied",
+            show_default="tied",
             rich_help_panel=_TRANSFORMER,
         ),
     ] = None,
     batch_size: Annotated[
         int | None, _of_training("Sentences a batch.", "64, transformer: 128")
     ] = None,
-    epochs: Annotated[int | None, _of_training("Most epochs.", "100, transformer: 60")] = None,
-    steps: Annotated[int | None, _of_training("Batches an epoch.", "100, transformer: 200")] = None,
+    epochs: Annotated[int | None, _of_training("Most epochs.", "100, transformer: 30")] = None,
+    steps: Annotated[int | None, _of_training("Batches an epoch.", "100, transformer: 400")] = None,
     patience: Annotated[
         int | None,
-        _of_training("Epochs without improvement until training stops.", "3, transformer: 60"),
+        _of_training("Epochs without improvement until training stops.", "3, transformer: 30"),
     ] = None,
     learning_rate: Annotated[
-        float | None, _of_training("Of Adam; with a warm-up, its peak.", "0.001")
+        float | None,
+        _of_training("Of Adam; with a warm-up, its peak.", "0.001, transformer: 0.002"),
     ] = None,
     warm_up: Annotated[
         int | None,

@@ -41,8 +41,7 @@ def likeliest(logits, k):
     size = math.isqrt(logits.shape[-1] // k)
     chunks = _in_chunks(logits, size, -math.inf)
     _, best = ops.top_k(ops.max(chunks, axis=-1), k)
-    # In the order of their ids, so that of equal logits the first one wins.
-    best = ops.sort(ops.cast(best, "int32"), axis=-1)
+    best = ops.cast(best, "int32")
     candidates = ops.take_along_axis(chunks, best[:, :, None], axis=1)
     values, places = ops.top_k(ops.reshape(candidates, (-1, k * size)), k)
     places = ops.cast(places, "int32")
@@ -57,7 +56,7 @@ def log_probabilities(logits, ids):
 def keep_top_k(logits, k):
     """Keep the k largest logits of a row, and those equal to the k-th; the others become −∞.
 
-    Fan, Lewis, Dauphin (2018), arXiv:1805.04833, section 5.1.
+    Fan, Lewis, Dauphin (2018), arXiv:1805.04833.
 
     Args:
         logits: (B, V).
@@ -66,7 +65,9 @@ def keep_top_k(logits, k):
     if not k or k >= logits.shape[-1]:
         return logits
     values, _ = likeliest(logits, k)
-    return ops.where(logits >= values[:, -1:], logits, -math.inf)
+    # Not values[:, -1:]: XLA would join the slices, no longer see a top-k, and sort all instead.
+    smallest = ops.min(values, axis=-1, keepdims=True)
+    return ops.where(logits >= smallest, logits, -math.inf)
 
 
 def keep_top_p(logits, p):

@@ -10,6 +10,7 @@ import keras
 from keras import ops
 
 from keras_attention.layers.attention import Attention
+from keras_attention.layers.multi_head_attention import MultiHeadAttention
 from keras_attention.layers.residual import Residual
 from keras_attention.ops import causal_mask
 
@@ -122,7 +123,7 @@ class CausalSelfAttention(_AttentionBlock):
         past: the output, the weights (B, H, T, P + T), and the past of the next part, (B, P, H, K).
 
     Raises:
-        ValueError: a shape or the mask is not as above.
+        ValueError: the attention is another, or a shape is not as above.
 
     Example:
     >>> import numpy as np
@@ -136,21 +137,28 @@ class CausalSelfAttention(_AttentionBlock):
         Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
     """
 
+    def __init__(self, attention, norm_first=False, **kwargs):
+        if not isinstance(attention, MultiHeadAttention):
+            raise ValueError(
+                f"attention must be a MultiHeadAttention, got {type(attention).__name__}"
+            )
+        super().__init__(attention, norm_first, **kwargs)
+
     def build(self, x_shape):
         super().build(x_shape, x_shape)
 
-    def call(self, x, past=None, seen=None, return_attention_scores=False):
+    def call(self, x, past=None, seen=None, return_attention_scores=False, training=None):
         query = self.before(x)
         keys, values = self.attention.remember(query)
         length = x.shape[1] or ops.shape(x)[1]
         if past is None:
-            read, weights = self.attention.look(query, keys, values, causal_mask(length))
+            read, weights = self.attention.look(query, keys, values, causal_mask(length), training)
             output = self.after(x, read)
             return (output, weights) if return_attention_scores else output
         mask = causal_mask(length, ops.shape(past["keys"])[1], seen)
         keys = ops.concatenate([past["keys"], keys], axis=1)
         values = ops.concatenate([past["values"], values], axis=1)
-        read, weights = self.attention.look(query, keys, values, mask)
+        read, weights = self.attention.look(query, keys, values, mask, training)
         past = {"keys": keys[:, length:], "values": values[:, length:]}
         return self.after(x, read), weights, past
 

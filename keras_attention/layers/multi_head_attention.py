@@ -45,7 +45,8 @@ class MultiHeadAttention(keras.layers.Layer):
         The read (B, T, D), and on request the weights (B, H, T, S), float32, before dropout.
 
     Raises:
-        ValueError: a number is not positive, or a shape or the mask is not as above.
+        ValueError: a number is not positive, the dropout is no share, or a shape or the mask is not
+            as above.
 
     Example:
     >>> import numpy as np
@@ -65,6 +66,8 @@ class MultiHeadAttention(keras.layers.Layer):
             raise ValueError(
                 f"num_heads and key_dim must be positive integers, got {num_heads} and {key_dim}"
             )
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
         self.supports_masking = True
         self.num_heads = num_heads
         self.key_dim = key_dim
@@ -77,6 +80,9 @@ class MultiHeadAttention(keras.layers.Layer):
         values_shape = values_shape or keys_shape
         check_shapes(query_shape, keys_shape, values_shape)
         self.projections.build(query_shape, values_shape, keys_shape)
+        # Keras' own `call` takes an implicit mask off before it projects; otherwise it would warn.
+        for name in ("_query_dense", "_key_dense", "_value_dense"):
+            getattr(self.projections, name).supports_masking = True
 
     def remember(self, keys, values=None):
         """Project keys and values for all heads: (B, S, E) and (B, S, F) → (B, S, H, K) each."""

@@ -19,7 +19,7 @@ class _Positions(keras.layers.Layer):
     def call(self, x, start=None):
         positions = ops.expand_dims(ops.arange(x.shape[1] or ops.shape(x)[1]), 0)
         if start is not None:
-            positions = positions + ops.expand_dims(start, -1)
+            positions = positions + ops.expand_dims(ops.cast(start, "int32"), -1)
         return x + ops.cast(self.encode(positions), x.dtype)
 
 
@@ -104,8 +104,8 @@ class LearnedPositions(_Positions):
         )
 
     def encode(self, positions):
-        longest = positions.shape[1]
-        if longest is not None and longest > self.length:
+        longest = positions.shape[1]  # JAX has dimensions that are neither known nor None
+        if isinstance(longest, int) and longest > self.length:
             raise ValueError(
                 f"there are {self.length} learned positions, got a sentence of {longest} tokens; "
                 "build the model with more, or shorten the sentence"

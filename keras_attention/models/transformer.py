@@ -100,7 +100,9 @@ def build_transformer(
         raise ValueError(f"positions must be one of {', '.join(POSITIONS)}, got {positions!r}")
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
-    key_dim = key_dim or units // num_heads
+    key_dim = units // num_heads if key_dim is None else key_dim
+    # Tied, the embedding has to suit both its ends: √D of it is a token, all of it makes logits.
+    initializer = keras.initializers.RandomNormal(stddev=units**-0.5) if tied else "uniform"
 
     def attention():
         return MultiHeadAttention(num_heads, key_dim, dropout=dropout)
@@ -126,7 +128,9 @@ def build_transformer(
     context = keras.Input((None,), dtype="int32", name="context")
     mask = padding_mask(context)
     weights = {}
-    x = layers.Embedding(context_vocabulary, units, name="context_embedding")(context)
+    x = layers.Embedding(
+        context_vocabulary, units, embeddings_initializer=initializer, name="context_embedding"
+    )(context)
     x = place(x, None, "context")
     for n in range(1, num_layers + 1):
         attend = GlobalSelfAttention(attention(), norm_first, name=f"self_attention_{n}")
@@ -165,7 +169,11 @@ def build_transformer(
     seen = keras.Input((), dtype="int32", name="seen")
     weights, after = {}, []
     embedding = layers.ReversibleEmbedding(
-        target_vocabulary, units, tie_weights=True, name="target_embedding"
+        target_vocabulary,
+        units,
+        tie_weights=True,
+        embeddings_initializer=initializer,
+        name="target_embedding",
     )
     x = place(embedding(target), seen, "target")
     for n, past in enumerate(before, start=1):

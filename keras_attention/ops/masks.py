@@ -42,7 +42,8 @@ def causal_mask(length, past=0, seen=None):
     mask = ops.expand_dims(back >= 0, 0)
     if seen is None:
         return mask
-    holds_a_token = ops.arange(past + length)[None, :] >= past - ops.expand_dims(seen, -1)
+    seen = ops.expand_dims(ops.cast(seen, "int32"), -1)
+    holds_a_token = ops.arange(past + length)[None, :] >= past - seen
     return ops.logical_and(mask, ops.expand_dims(holds_a_token, 1))
 
 

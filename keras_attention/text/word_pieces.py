@@ -54,8 +54,8 @@ class WordPieces(Tokens):
         super().__init__(words)
         if not any(map(is_piece, self.words)):
             raise ValueError(
-                f"expected word pieces, some with {CONTINUATION} or {JOINER}, got only whole words, "
-                "the kind 'word'"
+                f"expected word pieces, some with {CONTINUATION} or {JOINER}, "
+                "got only whole words, the kind 'word'"
             )
 
     @classmethod

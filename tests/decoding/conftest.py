@@ -5,10 +5,12 @@ import pytest
 from keras_attention import models
 
 
-@pytest.fixture(scope="package")
-def model():
+@pytest.fixture(scope="package", params=["rnn", "transformer"])
+def model(request):
     keras.utils.set_random_seed(0)
-    return models.build_rnn_attention(23, 29, units=16)
+    if request.param == "rnn":
+        return models.build_rnn_attention(23, 29, units=16)
+    return models.build_transformer(23, 29, units=16, num_layers=2, num_heads=2, feed_forward=19)
 
 
 @pytest.fixture(scope="package")

@@ -56,15 +56,13 @@ def test_a_wide_beam_finds_the_best_of_all_sentences(alpha):
         assert_is(result, row, toys.all_sentences(table[row], L, alpha))
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("beam", [1, 2, 3, 5])
 @pytest.mark.parametrize("alpha", [0, 1.0])
-def test_a_narrow_beam_finds_what_plain_lists_find(alpha, beam, seed):
-    table = toys.history_table(B, V, L, seed=seed)
+def test_a_narrow_beam_finds_what_plain_lists_find(alpha, beam):
+    table = toys.history_table(23, V, L, seed=1)
     result = search(table, beam, length_penalty=alpha, n_best=beam)
-    for row in range(B):
-        expected = toys.plain_beam_search(table[row], L, beam, alpha)
-        assert_is(result, row, expected)
+    for row in range(23):
+        assert_is(result, row, toys.plain_beam_search(table[row], L, beam, alpha))
     assert result.tokens.dtype == np.int32
 
 
@@ -156,8 +154,19 @@ def test_the_loop_stops_when_every_sentence_is_done():
     assert speller.calls == 3
 
 
+def test_a_sentence_is_done_when_nothing_alive_could_still_be_wanted():
+    if keras.backend.backend() == "jax":
+        pytest.skip("JAX traces the body of a loop once, so calls cannot be counted")
+    # The end has 0.9 at once, all others together 0.1: the best of three is known after one step.
+    logits = np.log(np.array([1e-9, 0.06, 1e-9, 0.9, 0.04], dtype="float32"))
+    for n_best, calls in ((1, 1), (2, 2)):
+        step = Fixed(logits)
+        beam_search(step, None, ops.zeros((2, 1)), beam=3, max_length=50, n_best=n_best)
+        assert step.calls == calls
+
+
 class Counting(keras.layers.Layer):
-    """Says 4 twice and ends, as long as all tensors of its state agree on how often it was called."""
+    """Says 4 twice and ends, as long as all tensors of its state agree on how many steps it is."""
 
     def call(self, tokens, memory, state):
         count = state["count"] + 1

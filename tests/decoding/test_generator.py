@@ -15,7 +15,8 @@ GREEDY, SAMPLED, BEAM = {}, {"temperature": 1.0, "top_k": 9, "top_p": 0.8}, {"be
 
 
 def generator_of(model, limit=LIMIT, **options):
-    return Generator(models.encode(model), models.step(model), max_length=limit, **options)
+    encode = models.encode(model, room=limit)
+    return Generator(encode, models.step(model), max_length=limit, **options)
 
 
 @pytest.fixture(scope="module")
@@ -29,31 +30,57 @@ def generator(model):
     return make
 
 
-def teacher_forced(model, context, tokens):
-    """Return the log probability (B,) of tokens (B, L), from one pass over all of them."""
-    target = np.concatenate([np.full((len(tokens), 1), START), tokens[:, :-1]], axis=1)
-    logits = models.attention(model)({"context": context, "target": target})["logits"]
-    each = ops.convert_to_numpy(ops.log_softmax(logits))
-    each = np.take_along_axis(each, tokens[:, :, None].astype("int64"), axis=2)[:, :, 0]
-    return (each * (tokens != 0)).sum(1)
+@pytest.fixture(scope="module")
+def teacher_forced(model):
+    """Return a function context, tokens (B, L) → logits (B, L, V), of one pass over all tokens."""
+    view = models.attention(model)
+
+    def logits(context, tokens):
+        target = np.concatenate([np.full((len(tokens), 1), START), tokens[:, :-1]], axis=1)
+        return view.predict_on_batch({"context": context, "target": target})["logits"]
+
+    return logits
+
+
+def test_each_greedy_token_is_the_likeliest_after_those_before(teacher_forced, generator, context):
+    tokens = generator(**GREEDY).run(context).tokens
+    logits = np.array(teacher_forced(context, tokens))
+    logits[..., [0, START]] = -np.inf
+    assert (tokens[:, 0] != 0).all()
+    np.testing.assert_array_equal(tokens, np.where(tokens == 0, 0, logits.argmax(-1)))
+
+
+def test_sampling_repeats_with_its_seed_and_differs_with_another(generator, context):
+    one, same, other = (generator(**SAMPLED).run(context, seed=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one.tokens, same.tokens)
+    assert (one.tokens != other.tokens).any()
+
+
+@pytest.mark.parametrize("options", [{"temperature": 1e-6}, {"temperature": 2.0, "top_k": 1}])
+def test_a_cold_temperature_and_a_single_candidate_are_greedy(generator, context, options):
+    greedy = generator(**GREEDY).run(context)
+    np.testing.assert_array_equal(generator(**options).run(context).tokens, greedy.tokens)
 
 
 @pytest.mark.parametrize("options", [GREEDY, SAMPLED, BEAM])
 def test_log_probabilities_are_those_of_one_pass_over_the_chosen_tokens(
-    model, generator, context, options
+    teacher_forced, generator, context, options
 ):
     generated = generator(**options).run(context)
     sentences = generated.tokens.reshape(len(context), -1, LIMIT)
     totals = generated.log_probabilities.reshape(len(context), -1)
     for place in range(sentences.shape[1]):
-        expected = teacher_forced(model, context, sentences[:, place])
-        np.testing.assert_allclose(totals[:, place], expected, atol=1e-4)
+        tokens = sentences[:, place]
+        logits = teacher_forced(context, tokens).astype("float64")
+        each = np.take_along_axis(logits, tokens[:, :, None].astype("int64"), axis=2)[:, :, 0]
+        each = each - np.log(np.exp(logits).sum(-1))
+        np.testing.assert_allclose(totals[:, place], (each * (tokens != 0)).sum(1), atol=1e-4)
 
 
 @pytest.mark.parametrize("options", [GREEDY, SAMPLED, BEAM])
 def test_the_compiled_program_gives_what_the_function_gives(model, generator, context, options):
     compiled = generator(**options).run(context, seed=5)
-    encoded = models.encode(model)(ops.array(context))
+    encoded = models.encode(model, room=LIMIT)(ops.array(context))
     arguments = models.step(model), encoded["memory"], encoded["state"]
     if options == BEAM:
         eager = beam_search(*arguments, max_length=LIMIT, **options)
@@ -67,7 +94,7 @@ def test_the_compiled_program_gives_what_the_function_gives(model, generator, co
 @pytest.mark.parametrize("limit", [1, 11])
 def test_a_beam_of_1_is_greedy_decoding(model, context, limit):
     greedy = generator_of(model, limit, beam=1).run(context)
-    encoded = models.encode(model)(ops.array(context))
+    encoded = models.encode(model, room=limit)(ops.array(context))
     beam = beam_search(
         models.step(model), encoded["memory"], encoded["state"], beam=1, max_length=limit
     )

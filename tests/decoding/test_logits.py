@@ -101,6 +101,19 @@ def test_nothing_of_probability_zero_is_drawn():
     assert ids.tolist() == [4, 6, 6]
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_nothing_of_probability_zero_is_drawn_where_rounding_is_worst(first):
+    # Every second one is impossible; the draws are as close as can be to where a chunk of 20 ends.
+    logits = random_logits(97, 400)
+    logits[:, first::2] = -np.inf
+    ends = np.exp(logits).cumsum(1)
+    edges = (ends / ends[:, -1:])[:, 19:-1:20]
+    draws = np.stack([edges, np.nextafter(edges, 0), np.nextafter(edges, 1)], axis=2)
+    rows = np.repeat(logits, draws[0].size, axis=0)
+    ids = on_logits.draw_token(ops.array(rows), ops.array(draws.reshape(-1)))
+    assert (ops.convert_to_numpy(ids) % 2 != first).all()
+
+
 @pytest.fixture(scope="module")
 def samplers():
     return pytest.importorskip("keras_nlp").samplers

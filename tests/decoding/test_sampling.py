@@ -1,14 +1,13 @@
-"""Greedy decoding and sampling over toy steps whose answers are known, and over a model."""
+"""Greedy decoding and sampling over toy steps whose answers are known."""
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from keras_attention import models
-from keras_attention.decoding import Generator, generate
+from keras_attention.decoding import generate
 from tests.decoding import toys
-from tests.decoding.toys import END, START, Fixed, Speller
+from tests.decoding.toys import Fixed, Speller
 
 V = 7
 
@@ -122,33 +121,3 @@ def test_sampling_needs_draws():
     state = ops.convert_to_tensor([0])
     with pytest.raises(ValueError, match="sampling needs draws"):
         generate(Speller(), None, state, max_length=1, temperature=1.0)
-
-
-def run(model, context, seed=0, **options):
-    generator = Generator(models.encode(model), models.step(model), max_length=6, **options)
-    return generator.run(context, seed=seed)
-
-
-def test_a_compiled_greedy_run_equals_a_loop_over_the_model(model, context):
-    generated = run(model, context)
-    target = np.full((len(context), 1), START)
-    for t in range(6):
-        outputs = models.attention(model)({"context": context, "target": target})
-        logits = np.array(ops.convert_to_numpy(outputs["logits"])[:, -1])
-        logits[:, [0, START]] = -np.inf
-        chosen = logits.argmax(-1)
-        going = ~(target == END).any(axis=1)
-        assert generated.tokens[:, t].tolist() == np.where(going, chosen, 0).tolist()
-        target = np.concatenate([target, np.where(going, chosen, END)[:, None]], axis=1)
-
-
-def test_sampling_repeats_with_its_seed_and_differs_with_another(model, context):
-    one, same = (run(model, context, temperature=1.0) for _ in range(2))
-    np.testing.assert_array_equal(one.tokens, same.tokens)
-    other = run(model, context, seed=1, temperature=1.0)
-    assert (one.tokens != other.tokens).any()
-
-
-@pytest.mark.parametrize("options", [{"temperature": 1e-6}, {"temperature": 2.0, "top_k": 1}])
-def test_a_cold_temperature_and_a_single_candidate_are_greedy(model, context, options):
-    np.testing.assert_array_equal(run(model, context, **options).tokens, run(model, context).tokens)

@@ -164,6 +164,30 @@ def test_a_block_whose_read_is_not_as_wide_as_its_query(tensor):
     assert str(K) in str(error.value)
 
 
+@pytest.mark.parametrize("kind", [layers.GlobalSelfAttention, layers.CausalSelfAttention])
+@pytest.mark.parametrize("shape", [(B, Q), (B, 1, T, Q)])
+def test_a_sequence_of_another_rank(tensor, kind, shape):
+    with pytest.raises(ValueError, match="query must have shape") as error:
+        kind(layers.MultiHeadAttention(2, UNITS))(tensor(shape))
+    assert str(shape) in str(error.value)
+
+
+@pytest.mark.parametrize("shape", [(B, T), (B, S, T), (B, S, 1, S)])
+def test_a_mask_that_does_not_fit_a_self_attention(tensor, shape):
+    block = layers.GlobalSelfAttention(layers.MultiHeadAttention(2, UNITS))
+    with pytest.raises(ValueError, match="mask must have shape") as error:
+        block(tensor((B, S, Q)), attention_mask=tensor(shape, "bool"))
+    assert str(shape) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "attention", [lambda: layers.AdditiveAttention(UNITS), MAKE["dense_multi_head"], memory]
+)
+def test_a_causal_block_with_an_attention_that_it_cannot_use(attention):
+    with pytest.raises(ValueError, match=r"attention must be a MultiHeadAttention, got \w+"):
+        layers.CausalSelfAttention(attention())
+
+
 def test_a_built_layer_checks_the_next_call_too(name):
     layer = MAKE[name]()
     query, keys = ops.ones((B, T, widths(name))), ops.ones((B, S, K))

@@ -8,6 +8,7 @@ from keras_attention import layers
 from keras_attention.layers import scores
 from tests import contract
 from tests.contract import B, K, LayerCase, Q, S, T
+from tests.layers.test_sequence_contract import CASES as SEQUENCE_CASES
 
 QUERY, ONE_QUERY = (B, T, Q), (B, Q)
 WEIGHTS, ONE_COLUMN = (B, T, S), (B, S, 1)
@@ -178,7 +179,7 @@ def test_every_public_layer_has_a_case():
         for part in layer._flatten_layers(include_self=False):
             made.add(type(part).__name__)
 
-    for case in CASES:
+    for case in [*CASES, *SEQUENCE_CASES]:
         visit(case.make())
     public = {name for name in layers.__all__ if isinstance(getattr(layers, name), type)}
     assert public <= made

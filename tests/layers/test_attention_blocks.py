@@ -1,0 +1,264 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attention.layers import (
+    AdditiveAttention,
+    CausalSelfAttention,
+    CrossAttention,
+    DenseMultiHeadAttention,
+    GlobalSelfAttention,
+    MultiHeadAttention,
+)
+from tests.contract import MASK, B, K, Q, S, as_numpy, assert_close, call, gradient
+
+H, DEPTH, T = 2, 13, 5  # self-attention has as many queries as keys
+
+each_order = pytest.mark.parametrize("norm_first", [False, True], ids=["post_norm", "pre_norm"])
+SELF = {"global": GlobalSelfAttention, "causal": CausalSelfAttention}
+
+
+def draw(*shape, seed=0):
+    return np.random.default_rng([seed, *shape]).normal(size=shape).astype("float32")
+
+
+def stirred(block, *inputs):
+    """Build a block and give it weights of which none is 0 or 1."""
+    block(*inputs)
+    rng = np.random.default_rng(1)
+    block.set_weights([rng.normal(weight, 0.3) for weight in block.get_weights()])
+    return block
+
+
+def make(kind, norm_first=False, dropout=0.0):
+    return SELF[kind](MultiHeadAttention(H, DEPTH, dropout), norm_first)
+
+
+def by_keras(block, x, memory, mask):
+    """The oracle: a block out of Keras' own layers, with its weights; `mask` is (B, T, S)."""
+    attend = keras.layers.MultiHeadAttention(H, DEPTH)
+    attend.build(x.shape, memory.shape)
+    attend.set_weights(block.attention.get_weights())
+    norm = keras.layers.LayerNormalization()
+    norm.build(x.shape)
+    norm.set_weights(block.norm.get_weights())
+    query = norm(x) if block.norm_first else x
+    keys = query if memory is x else memory
+    read, weights = attend(query, keys, attention_mask=mask, return_attention_scores=True)
+    output = x + read if block.norm_first else norm(x + read)
+    return as_numpy(output), as_numpy(weights)
+
+
+def triangle(size):
+    return np.tril(np.ones((size, size), dtype=bool))[None]
+
+
+@each_order
+def test_global_self_attention_equals_keras_own_layers(norm_first):
+    x = draw(B, S, Q)
+    block = stirred(make("global", norm_first), x)
+    expected = by_keras(block, x, x, MASK[:, None] & np.ones((S, 1), dtype=bool))
+    output, weights = block(x, attention_mask=MASK, return_attention_scores=True)
+    assert_close(output, expected[0], 1e-5)
+    assert_close(weights, expected[1], 1e-5)
+    assert_close(block(x, attention_mask=MASK), expected[0], 1e-5)
+
+
+@each_order
+def test_causal_self_attention_equals_keras_own_layers(norm_first):
+    x = draw(B, T, Q)
+    block = stirred(make("causal", norm_first), x)
+    expected = by_keras(block, x, x, triangle(T))
+    output, weights = block(x, return_attention_scores=True)
+    assert_close(output, expected[0], 1e-5)
+    assert_close(weights, expected[1], 1e-5)
+    assert_close(block(x), expected[0], 1e-5)
+
+
+@each_order
+def test_cross_attention_equals_keras_own_layers(norm_first):
+    x, memory = draw(B, 3, Q), draw(B, S, K)
+    block = stirred(CrossAttention(MultiHeadAttention(H, DEPTH), norm_first), x, memory)
+    expected = by_keras(block, x, memory, MASK[:, None] & np.ones((3, 1), dtype=bool))
+    output, weights = call(block, x, memory, MASK)
+    assert_close(output, expected[0], 1e-5)
+    assert_close(weights, expected[1], 1e-5)
+    assert_close(block(x, memory, attention_mask=MASK), expected[0], 1e-5)
+
+
+def test_is_attention_then_residual_then_layer_norm():
+    query, memory = draw(B, 3, Q), draw(B, S, K)
+    block = CrossAttention(MultiHeadAttention(H, DEPTH))
+    output, weights = call(block, query, memory, MASK)
+    read, expected_weights = call(block.attention, query, memory, MASK)
+    summed = query.astype(float) + read
+    centred = summed - summed.mean(-1, keepdims=True)
+    expected = centred / np.sqrt(centred.var(-1, keepdims=True) + block.norm.epsilon)
+    assert_close(output, expected)
+    np.testing.assert_array_equal(weights, expected_weights)
+
+
+def test_cross_attention_takes_any_attention_whose_read_is_as_wide_as_the_query():
+    query, memory = draw(B, 3, Q), draw(B, S, Q)
+    output, weights = call(CrossAttention(AdditiveAttention(13)), query, memory, MASK)
+    assert output.shape == (B, 3, Q)
+    assert weights.shape == (B, 3, S)
+    assert CrossAttention(AdditiveAttention(13))(query, memory).shape == (B, 3, Q)
+
+
+def test_global_self_attention_takes_any_attention_too():
+    x = draw(B, S, Q)
+    for attention in (AdditiveAttention(13), DenseMultiHeadAttention(H, 2 * DEPTH)):
+        block = GlobalSelfAttention(attention)
+        output, weights = block(x, attention_mask=MASK, return_attention_scores=True)
+        assert output.shape == x.shape
+        assert (as_numpy(weights)[0, ..., 3:] == 0).all()
+
+
+def test_a_mask_for_each_position_is_heeded():
+    x = draw(B, T, Q)
+    block = stirred(make("global"), x)
+    twin = make("causal")
+    twin(x)
+    twin.set_weights(block.get_weights())
+    mask = np.repeat(triangle(T), B, 0)
+    assert_close(block(x, attention_mask=mask), as_numpy(twin(x)), 1e-6)
+
+
+@each_order
+@pytest.mark.parametrize("kind", SELF)
+def test_who_sees_whom(kind, norm_first):
+    """By the gradients of one position of the output: all positions, or none that comes later."""
+    x = draw(B, T, Q)
+    block = stirred(make(kind, norm_first), x)
+    some = ops.convert_to_tensor(draw(Q))
+    sees = np.zeros((T, T), dtype=bool)
+    for t in range(T):
+        (slope,) = gradient(lambda x, t=t: ops.sum(block(x)[:, t] * some), x)
+        sees[t] = abs(slope).max(axis=(0, 2)) > 0
+    np.testing.assert_array_equal(sees, triangle(T)[0] if kind == "causal" else sees | True)
+
+
+@pytest.mark.parametrize("scores", [False, True], ids=["plain", "scores"])
+@pytest.mark.parametrize("dropout", [0.0, 0.1])
+def test_the_future_changes_nothing_with_and_without_dropout_and_scores(dropout, scores):
+    x = draw(B, T, Q)
+    changed = x.copy()
+    changed[:, 3:] = 7
+    block = stirred(make("causal", dropout=dropout), x)
+    before, after = (block(x, return_attention_scores=scores) for x in (x, changed))
+    for one, other in zip(*((each if scores else [each]) for each in (before, after)), strict=True):
+        one, other = (as_numpy(each).reshape(B, -1, T, each.shape[-1]) for each in (one, other))
+        np.testing.assert_array_equal(one[:, :, :3], other[:, :, :3])
+        assert (one[:, :, 3:] != other[:, :, 3:]).any()
+
+
+@pytest.mark.parametrize("kind", SELF)
+def test_dropout_only_in_training(kind):
+    x = draw(B, T, Q)
+    block = make(kind, dropout=0.5)
+    quiet = as_numpy(block(x))
+    np.testing.assert_array_equal(as_numpy(block(x, training=False)), quiet)
+    assert (as_numpy(block(x, training=True)) != quiet).any()
+
+
+def test_dropout_of_a_part_in_training_too():
+    x, seen = draw(B, T, Q), ops.zeros((B,), "int32")
+    block = make("causal", dropout=0.5)
+    quiet, noisy = (
+        as_numpy(block(x, past=no_past(3), seen=seen, training=training)[0])
+        for training in (False, True)
+    )
+    assert (quiet != noisy).any()
+
+
+@pytest.mark.parametrize("kind", SELF)
+def test_a_block_in_training_leaves_the_layers_after_it_in_training(kind):
+    """Keras takes `training=None` for an answer, and hands it on to the layers that come next."""
+    inputs = keras.Input((T, Q))
+    x = make(kind, dropout=0.5)(inputs)
+    model = keras.Model(inputs, CrossAttention(MultiHeadAttention(H, DEPTH, 0.5))(x, inputs))
+    seeds = [state for state in model.variables if "seed_generator" in state.path]
+    assert len(seeds) == 2
+    before = [as_numpy(seed) for seed in seeds]
+    model(draw(B, T, Q), training=False)
+    np.testing.assert_array_equal([as_numpy(seed) for seed in seeds], before)
+    model(draw(B, T, Q), training=True)
+    for old, seed in zip(before, seeds, strict=True):
+        assert (as_numpy(seed) != old).any(), seed.path
+
+
+# A sentence in parts
+
+
+def no_past(places):
+    """Return a past in whose places nothing has been written but noise."""
+    noise = 1e3 * draw(B, places, H, DEPTH)
+    return {"keys": ops.convert_to_tensor(noise), "values": ops.convert_to_tensor(noise)}
+
+
+def in_parts(block, x, lengths, places):
+    """Call a block part by part: its outputs in one, and the weights of each part."""
+    past, start, outputs, weights = no_past(places), 0, [], []
+    for length in lengths:
+        seen = ops.full((B,), start, dtype="int32")
+        output, looked, past = block(x[:, start : start + length], past=past, seen=seen)
+        assert past["keys"].shape == past["values"].shape == (B, places, H, DEPTH)
+        assert looked.shape == (B, H, length, places + length)
+        outputs.append(as_numpy(output))
+        weights.append(as_numpy(looked))
+        start += length
+    assert start == x.shape[1]
+    return np.concatenate(outputs, axis=1), weights
+
+
+@each_order
+@pytest.mark.parametrize("lengths", [(5,), (1, 1, 1, 1, 1), (2, 3), (3, 2), (2, 2, 1)], ids=str)
+@pytest.mark.parametrize("places", [5, 11])
+def test_the_parts_of_a_sentence_equal_the_whole(lengths, places, norm_first):
+    x = draw(B, T, Q)
+    block = stirred(make("causal", norm_first), x)
+    whole, all_weights = block(x, return_attention_scores=True)
+    output, weights = in_parts(block, x, lengths, places)
+    assert_close(output, as_numpy(whole), 1e-5)
+    start = 0
+    for length, looked in zip(lengths, weights, strict=True):
+        # the newest place comes last, and what came before the sentence is not looked at
+        here = as_numpy(all_weights)[:, :, start : start + length, : start + length]
+        padding = [(0, 0), (0, 0), (0, 0), (places - start, 0)]
+        np.testing.assert_allclose(looked, np.pad(here, padding), atol=1e-6)
+        start += length
+
+
+@pytest.mark.parametrize("lengths", [(1, 1, 1, 1, 1), (2, 3), (3, 2), (2, 2, 1)], ids=str)
+@pytest.mark.parametrize("places", [0, 1, 2, 3])
+def test_what_is_older_than_the_places_of_the_past_is_forgotten(lengths, places):
+    x = draw(B, T, Q)
+    block = stirred(make("causal"), x)
+    mask, start = triangle(T)[0], 0
+    for length in lengths:
+        mask[start : start + length, : max(0, start - places)] = False
+        start += length
+    expected, _ = by_keras(block, x, x, np.repeat(mask[None], B, 0))
+    assert_close(in_parts(block, x, lengths, places)[0], expected, 1e-5)
+
+
+def test_each_sentence_may_have_seen_another_number_of_tokens():
+    x, places = draw(B, T, Q), 3
+    block = stirred(make("causal"), x)
+    keys, values = block.attention.remember(x)
+    # The first sentence begins with its last token, the second one has seen four of five.
+    past = no_past(places)
+    past = {
+        name: ops.concatenate([past[name][:1], tensor[1:, 1:4]], axis=0)
+        for name, tensor in (("keys", keys), ("values", values))
+    }
+    output, weights, past = block(x[:, 4:], past=past, seen=np.array([0, 4]))
+    mask = np.zeros((B, T, T), dtype=bool)
+    mask[0, 4, 4] = mask[1, 4, 1:] = mask[:, :4, 0] = True
+    expected, expected_weights = by_keras(block, x, x, mask)
+    assert_close(output, expected[:, 4:], 1e-5)
+    np.testing.assert_allclose(as_numpy(weights), expected_weights[:, :, 4:, 1:], atol=1e-6)
+    assert_close(past["keys"][1], as_numpy(keys)[1, 2:], 1e-6)
+    assert_close(past["values"][:, -1], as_numpy(values)[:, 4], 1e-6)
