@@ -6,6 +6,7 @@ target ids  → embedding + positions → N × (causal self-attention → cross-
 """
 
 import math
+from typing import NamedTuple
 
 import keras
 from keras import layers, ops
@@ -100,97 +101,136 @@ def build_transformer(
         raise ValueError(f"positions must be one of {', '.join(POSITIONS)}, got {positions!r}")
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
-    key_dim = units // num_heads if key_dim is None else key_dim
-    # Tied, the embedding has to suit both its ends: √D of it is a token, all of it makes logits.
-    initializer = keras.initializers.RandomNormal(stddev=units**-0.5) if tied else "uniform"
+    parts = _Parts(
+        units,
+        num_heads,
+        units // num_heads if key_dim is None else key_dim,
+        feed_forward,
+        dropout,
+        positions,
+        max_positions,
+        scale_embedding,
+        tied,
+        norm_first,
+    )
+    encoder = _build_encoder(context_vocabulary, num_layers, parts)
+    decoder = _build_decoder(target_vocabulary, num_layers, parts)
+    return join(encoder, decoder, name)
 
-    def attention():
-        return MultiHeadAttention(num_heads, key_dim, dropout=dropout)
 
-    def think(name):
-        return FeedForward(feed_forward, dropout, norm_first, name=name)
+class _Parts(NamedTuple):
+    """What encoder and decoder are made of; the fields are the arguments of `build_transformer`."""
 
-    def place(x, start, side):
+    units: int
+    num_heads: int
+    key_dim: int
+    feed_forward: int
+    dropout: float
+    positions: str
+    max_positions: int
+    scale_embedding: bool
+    tied: bool
+    norm_first: bool
+
+    def embedding(self, layer, vocabulary, **options):
+        """Make an embedding. Tied, √D of it is a token, and all of it makes the logits."""
+        initializer = keras.initializers.RandomNormal(stddev=self.units**-0.5)
+        initializer = initializer if self.tied else "uniform"
+        return layer(vocabulary, self.units, embeddings_initializer=initializer, **options)
+
+    def place(self, x, start, side):
         """Scale embedded tokens, add their positions, drop some."""
-        if positions == "learned":
-            add_positions = LearnedPositions(max_positions, name=f"{side}_positions")
+        if self.positions == "learned":
+            add_positions = LearnedPositions(self.max_positions, name=f"{side}_positions")
         else:
-            add_positions = SinusoidalPositions(positions, name=f"{side}_positions")
-        if scale_embedding:
-            x = layers.Rescaling(math.sqrt(units), name=f"{side}_scale")(x)
-        return layers.Dropout(dropout, name=f"{side}_dropout")(add_positions(x, start=start))
+            add_positions = SinusoidalPositions(self.positions, name=f"{side}_positions")
+        if self.scale_embedding:
+            x = layers.Rescaling(math.sqrt(self.units), name=f"{side}_scale")(x)
+        return layers.Dropout(self.dropout, name=f"{side}_dropout")(add_positions(x, start=start))
 
-    def finish(x, side):
-        """Pre-norm leaves the sum of all layers, which has not been normalised yet."""
-        return layers.LayerNormalization(name=f"{side}_norm")(x) if norm_first else x
+    def attend(self, block, name):
+        """Make a block of attention."""
+        attention = MultiHeadAttention(self.num_heads, self.key_dim, dropout=self.dropout)
+        return block(attention, self.norm_first, name=name)
 
-    # Encoder: ids (B, S) → the memory, and a state in which nothing has been written
+    def think(self, name):
+        """Make a feed-forward network."""
+        return FeedForward(self.feed_forward, self.dropout, self.norm_first, name=name)
+
+    def finish(self, x, side):
+        """Normalise the sum that pre-norm leaves."""
+        return layers.LayerNormalization(name=f"{side}_norm")(x) if self.norm_first else x
+
+
+def _build_encoder(vocabulary, num_layers, parts):
+    """Ids (B, S) → the memory, a state in which nothing is written, attention weights."""
     context = keras.Input((None,), dtype="int32", name="context")
     mask = padding_mask(context)
+    embedding = parts.embedding(layers.Embedding, vocabulary, name="context_embedding")
     weights = {}
-    x = layers.Embedding(
-        context_vocabulary, units, embeddings_initializer=initializer, name="context_embedding"
-    )(context)
-    x = place(x, None, "context")
+    x = parts.place(embedding(context), None, "context")
     for n in range(1, num_layers + 1):
-        attend = GlobalSelfAttention(attention(), norm_first, name=f"self_attention_{n}")
-        x, weights[f"encoder_self_attention_{n}"] = attend(
+        look = parts.attend(GlobalSelfAttention, f"self_attention_{n}")
+        x, weights[f"encoder_self_attention_{n}"] = look(
             x, attention_mask=mask, return_attention_scores=True
         )
-        x = think(f"feed_forward_{n}")(x)
-    x = finish(x, "context")
-    no_tokens = ops.tile(ops.expand_dims(x[:, :0, :1], -1), (1, 1, num_heads, key_dim))
-    encoder = keras.Model(
+        x = parts.think(f"feed_forward_{n}")(x)
+    x = parts.finish(x, "context")
+    nothing = ops.tile(ops.expand_dims(x[:, :0, :1], -1), (1, 1, parts.num_heads, parts.key_dim))
+    state = {
+        "past": [{"keys": nothing, "values": nothing} for _ in range(num_layers)],
+        "seen": ops.zeros_like(context[:, 0]),
+    }
+    return keras.Model(
         context,
         {
             "memory": {"mask": mask, "values": x},
-            "state": {
-                "past": [{"keys": no_tokens, "values": no_tokens} for _ in range(num_layers)],
-                "seen": ops.zeros_like(context[:, 0]),
-            },
+            "state": state,
             "weights": dict(sorted(weights.items())),
         },
         name="encoder",
     )
 
-    # Decoder: ids (B, T), memory and state → logits (B, T, V), weights, the next state
+
+def _build_decoder(vocabulary, num_layers, parts):
+    """Ids (B, T), memory and state → logits (B, T, V), the next state, attention weights."""
+    # Inputs
     target = keras.Input((None,), dtype="int32", name="target")
-    memory = {
-        "mask": keras.Input((None,), dtype="bool", name="mask"),
-        "values": keras.Input((None, units), name="values"),
-    }
+    mask = keras.Input((None,), dtype="bool", name="mask")
+    values = keras.Input((None, parts.units), name="values")
+    seen = keras.Input((), dtype="int32", name="seen")
     before = [
         {
-            part: keras.Input((None, num_heads, key_dim), name=f"{part}_{n}")
+            part: keras.Input((None, parts.num_heads, parts.key_dim), name=f"{part}_{n}")
             for part in ("keys", "values")
         }
         for n in range(1, num_layers + 1)
     ]
-    seen = keras.Input((), dtype="int32", name="seen")
+
+    # Model
+    embedding = parts.embedding(
+        layers.ReversibleEmbedding, vocabulary, tie_weights=True, name="target_embedding"
+    )
     weights, after = {}, []
-    embedding = layers.ReversibleEmbedding(
-        target_vocabulary,
-        units,
-        tie_weights=True,
-        embeddings_initializer=initializer,
-        name="target_embedding",
-    )
-    x = place(embedding(target), seen, "target")
+    x = parts.place(embedding(target), seen, "target")
     for n, past in enumerate(before, start=1):
-        attend = CausalSelfAttention(attention(), norm_first, name=f"self_attention_{n}")
-        look = CrossAttention(attention(), norm_first, name=f"cross_attention_{n}")
-        x, weights[f"decoder_self_attention_{n}"], past = attend(x, past=past, seen=seen)
-        x, weights[f"cross_attention_{n}"] = look(
-            x, memory["values"], attention_mask=memory["mask"], return_attention_scores=True
+        look_back = parts.attend(CausalSelfAttention, f"self_attention_{n}")
+        look_across = parts.attend(CrossAttention, f"cross_attention_{n}")
+        x, weights[f"decoder_self_attention_{n}"], past = look_back(x, past=past, seen=seen)
+        x, weights[f"cross_attention_{n}"] = look_across(
+            x, values, attention_mask=mask, return_attention_scores=True
         )
-        x = think(f"feed_forward_{n}")(x)
+        x = parts.think(f"feed_forward_{n}")(x)
         after.append(past)
-    x = finish(x, "target")
-    logits = (
-        embedding(x, reverse=True) if tied else layers.Dense(target_vocabulary, name="logits")(x)
-    )
-    decoder = keras.Model(
-        {"memory": memory, "state": {"past": before, "seen": seen}, "target": target},
+    x = parts.finish(x, "target")
+    to_logits = layers.Dense(vocabulary, name="logits")
+    logits = embedding(x, reverse=True) if parts.tied else to_logits(x)
+    return keras.Model(
+        {
+            "memory": {"mask": mask, "values": values},
+            "state": {"past": before, "seen": seen},
+            "target": target,
+        },
         {
             "logits": logits,
             "state": {"past": after, "seen": seen + ops.sum(ops.ones_like(target), axis=1)},
@@ -198,4 +238,3 @@ def build_transformer(
         },
         name="decoder",
     )
-    return join(encoder, decoder, name)

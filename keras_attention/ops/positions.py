@@ -35,8 +35,8 @@ def sinusoids(positions, width, layout="interleaved"):
         raise ValueError(f"width must be even and positive for pairs of sin and cos, got {width}")
     if layout not in LAYOUTS:
         raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
-    rates = 10000.0 ** (-np.arange(0, width, 2) / width)
-    angles = ops.expand_dims(ops.cast(positions, "float32"), -1) * rates.astype("float32")
+    rates = ops.convert_to_tensor(10000.0 ** (-np.arange(0, width, 2) / width), "float32")
+    angles = ops.expand_dims(ops.cast(positions, "float32"), -1) * rates
     if layout == "concatenated":
         return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
     pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
