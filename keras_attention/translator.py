@@ -145,8 +145,8 @@ class Translator:
             generator = Generator(encode, models.step(self.model), **options)
             self._generators[tuple(options.values())] = generator
         results = [None] * len(ids)
-        for rows, batch in _batches((ids,), batch_size, progress):
-            generated = generator.run(*batch, seed=seed)
+        for number, (rows, batch) in enumerate(_batches((ids,), batch_size, progress)):
+            generated = generator.run(*batch, seed=(seed, number))
             if generated.tokens.ndim == 2:  # not of beam search
                 generated = Generated(*(field[:, None] for field in generated))
             for place, row in enumerate(rows):

@@ -145,6 +145,18 @@ def gradients_of_weights(layer, function):
     return {weight.path: g for weight, g in zip(weights, gradients, strict=True)}
 
 
+def watch_dropouts(monkeypatch):
+    """Return a list to which, from now on, every call of a dropout adds whether it drops."""
+    drops, original = [], keras.layers.Dropout.call
+
+    def call(self, inputs, training=False):
+        drops.append(bool(training))
+        return original(self, inputs, training=training)
+
+    monkeypatch.setattr(keras.layers.Dropout, "call", call)
+    return drops
+
+
 def model_of(case):
     """Put a layer into a functional model with the inputs query, keys and mask, or x and mask."""
     if isinstance(case, SequenceCase):

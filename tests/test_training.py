@@ -272,9 +272,10 @@ def test_the_metrics_are_those_of_the_answers_themselves():
     compile_for_training(model, label_smoothing=0.1)
     ids = np.array([[1, 2, 3, 4, 5, 6, 7]], "int32")
     found = model.evaluate(ids, ids, verbose=0, return_dict=True)
-    expected = float(MaskedCrossentropy()(ids, model(ids)))
+    logits = model.predict_on_batch(ids)
+    expected = float(MaskedCrossentropy()(ids, logits))
     assert found["masked_loss"] == pytest.approx(expected, rel=1e-5)
-    smoothed = float(MaskedCrossentropy(0.1)(ids, model(ids)))
+    smoothed = float(MaskedCrossentropy(0.1)(ids, logits))
     assert found["loss"] == pytest.approx(smoothed, rel=1e-5)
     assert smoothed != pytest.approx(expected, rel=1e-5)
 

@@ -248,10 +248,11 @@ def draw(rates, positions, path):
     bars.margins(x=0.15)
     for (name, times), color in zip(positions.items(), ("#0072b2", "#d55e00"), strict=True):
         lines.plot(range(1, len(times) + 1), times, color=color)
+        place = len(times) // 2
         lines.annotate(
             name,
-            (len(times), times[-1]),
-            xytext=(-4, 6),
+            (place, times[place - 1]),
+            xytext=(-8, 10),
             textcoords="offset points",
             ha="right",
             color=color,

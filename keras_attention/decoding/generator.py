@@ -70,7 +70,7 @@ class Generator(keras.Model):
 
         Args:
             context: ids (B, S).
-            seed: of the draws; read by sampling only.
+            seed: of the draws, an integer or a tuple of some; read by sampling only.
 
         Returns:
             A `Generated` of NumPy arrays: tokens (B, L); of a beam above 1, (B, n_best, L).

@@ -22,6 +22,15 @@ class _Positions(keras.layers.Layer):
             positions = positions + ops.expand_dims(ops.cast(start, "int32"), -1)
         return x + ops.cast(self.encode(positions), x.dtype)
 
+    def compute_output_spec(self, x, start=None):
+        # Said outright: for a length that is unknown, Keras on PyTorch would try 83.
+        del start
+        self.check_length(x.shape[1])
+        return keras.KerasTensor(x.shape, self.compute_dtype)
+
+    def check_length(self, length):
+        """Check that there are positions for so many tokens; an unknown number passes."""
+
 
 @keras.saving.register_keras_serializable("keras_attention")
 class SinusoidalPositions(_Positions):
@@ -59,6 +68,7 @@ class SinusoidalPositions(_Positions):
 
     def build(self, x_shape):
         self.width = x_shape[-1]
+        sinusoids(ops.arange(1), self.width, self.layout)  # and with the width
 
     def encode(self, positions):
         return sinusoids(positions, self.width, self.layout)
@@ -103,13 +113,15 @@ class LearnedPositions(_Positions):
             shape=(self.length, x_shape[-1]), initializer="uniform", name="table"
         )
 
-    def encode(self, positions):
-        longest = positions.shape[1]  # JAX has dimensions that are neither known nor None
-        if isinstance(longest, int) and longest > self.length:
+    def check_length(self, length):
+        if isinstance(length, int) and length > self.length:  # JAX has those that are no integers
             raise ValueError(
-                f"there are {self.length} learned positions, got a sentence of {longest} tokens; "
+                f"there are {self.length} learned positions, got a sentence of {length} tokens; "
                 "build the model with more, or shorten the sentence"
             )
+
+    def encode(self, positions):
+        self.check_length(positions.shape[1])
         return ops.take(self.table, positions, axis=0)
 
     def get_config(self):
