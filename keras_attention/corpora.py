@@ -211,6 +211,9 @@ class Batches:
         batch_size: sentences a batch, always; a last batch is filled up with empty targets.
         buckets: lengths to which sentences are padded.
 
+    Attributes:
+        left_out: number of pairs that `of_pairs` left out.
+
     Raises:
         ValueError: a sentence is longer than the largest bucket, or the two arrays differ in
             length or are empty.
@@ -223,6 +226,7 @@ class Batches:
                 f"got {len(context_ids)} and {len(target_ids)}"
             )
         self.context_ids, self.target_ids, self.batch_size = context_ids, target_ids, batch_size
+        self.left_out = 0
         longest = _longest(context_ids, target_ids)
         bucket_of(longest.max(), buckets)
         places = np.searchsorted(buckets, longest)
@@ -250,7 +254,7 @@ class Batches:
         target_ids = target_vocabulary.ids(pair.target for pair in pairs)
         longest = _longest(context_ids, target_ids)
         fits = longest <= BUCKETS[-1]
-        if not (fits.any() if leave_out_long else fits.all()):
+        if len(pairs) and not (fits.any() if leave_out_long else fits.all()):
             row = longest.argmax()
             is_context = (context_ids[row] != 0).sum() == longest[row]
             raise ValueError(
@@ -258,7 +262,7 @@ class Batches:
                 f"{shortened(pairs[row][0 if is_context else 1])}"
             )
         batches = cls(context_ids[fits], target_ids[fits], batch_size)
-        batches.left_out = len(pairs) - len(context_ids)
+        batches.left_out = int((~fits).sum())
         return batches
 
     def __len__(self):

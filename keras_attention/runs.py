@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -58,6 +59,9 @@ DEFAULTS = {
 @dataclass(frozen=True)
 class Settings:
     """What decides the outcome of a run; what is None takes the model's default, see `DEFAULTS`.
+
+    The defaults are taken when the settings are made: `dataclasses.replace` keeps them, also for
+    another model.
 
     Attributes:
         model: name of the builder, a key of `keras_attention.models.BUILDERS`.
@@ -121,9 +125,13 @@ class Settings:
             raise ValueError(
                 f"model must be one of {', '.join(models.BUILDERS)}, got {self.model!r}"
             )
+        is_own_choice = self.warm_up is not None
         for name, value in DEFAULTS[self.model].items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
+        if not is_own_choice:  # a short run warms up in its first tenth
+            steps = max(self.epochs * self.steps // 10, 1)
+            object.__setattr__(self, "warm_up", min(self.warm_up, steps))
         takes = inspect.signature(models.BUILDERS[self.model]).parameters
         for name in self.choices:
             if name not in takes:
@@ -139,14 +147,14 @@ class Settings:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed must be at least 0 and below 2**32, got {self.seed}")
-        if not self.learning_rate > 0:
+        if not 0 < self.learning_rate < math.inf:
             raise ValueError(f"learning_rate must be positive, got {self.learning_rate}")
         if self.warm_up < 0:
             raise ValueError(f"warm_up must be at least 0, got {self.warm_up}")
         if self.decay and not 0 < self.warm_up < self.epochs * self.steps:
             raise ValueError(
                 "decay needs a warm_up of at least 1 and fewer steps than there are in all, got "
-                f"{self.warm_up} of {self.epochs * self.steps}"
+                f"{self.warm_up} of {self.epochs * self.steps}; choose another warm_up or no decay"
             )
         if not 0 <= self.label_smoothing < 1:
             raise ValueError(
@@ -191,7 +199,7 @@ def train(
         FileExistsError: the folder holds a run, and `resume` is not set.
         FileNotFoundError: there is nothing to resume.
         ValueError: the run in the folder has other settings or pairs, there are no pairs, or a
-            sentence is too long.
+            validation sentence is too long; a pair to learn from that is too long is left out.
     """
     settings = settings or Settings()
     folder = Path(folder)
@@ -204,11 +212,11 @@ def train(
             )
             for side in ("context", "target")
         ]
-        batches, validation_batches = (
-            corpora.Batches.of_pairs(
-                pairs, *vocabularies, settings.batch_size, leave_out_long=pairs is train_pairs
-            )
-            for pairs in (train_pairs, validation_pairs)
+        batches = corpora.Batches.of_pairs(
+            train_pairs, *vocabularies, settings.batch_size, leave_out_long=True
+        )
+        validation_batches = corpora.Batches.of_pairs(
+            validation_pairs, *vocabularies, settings.batch_size
         )
         if batches.left_out and verbose:
             print(

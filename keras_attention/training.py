@@ -183,7 +183,7 @@ def compile_for_training(
         optimizer = keras.optimizers.Adam(learning_rate)
     model.compile(
         optimizer,
-        loss=MaskedCrossentropy(label_smoothing),
+        loss=MaskedCrossentropy(label_smoothing=label_smoothing),
         metrics=[MaskedAccuracy(), MaskedLoss()],
         jit_compile=keras.backend.backend() != "torch",
     )

@@ -166,7 +166,10 @@ class Translation:
         return [[0], *filter(None, shifted)]
 
     def to_dict(self):
-        """Return all of it as strings, numbers, lists and dictionaries, for JSON."""
+        """Return it as strings, numbers, lists and dictionaries, for JSON.
+
+        Of the weights only their mean, if there are any.
+        """
         return {
             "source": self.source,
             "translation": self.text,
@@ -175,7 +178,7 @@ class Translation:
             "unknown": list(self.unknown),
             "finished": self.finished,
             "candidates": [asdict(candidate) for candidate in self.candidates],
-            "attention": self.attention.tolist(),
+            "attention": self.attention.tolist() if self.weights else None,
         }
 
 
@@ -192,7 +195,7 @@ def axes_of(name):
 def layers_of(weights, of="cross"):
     """Return the weights of one kind of attention, layer by layer, all with heads: (H, T, S)."""
     names = [name for name in weights if kind_of(name) == of]
-    names.sort(key=lambda name: (len(name), name))  # 10 comes after 9
+    names.sort(key=lambda name: (len(name), name))  # layer 10 comes after layer 9
     return [weights[name][None] if weights[name].ndim == 2 else weights[name] for name in names]
 
 
@@ -206,6 +209,8 @@ def mean_attention(weights):
     Returns:
         One matrix (T, S).
     """
+    if not weights:
+        raise ValueError("there are no weights: this was translated with attention=False")
     return np.mean([each.mean(axis=0) for each in layers_of(weights)], axis=0)
 
 
@@ -229,6 +234,8 @@ def check_choice(heads, of="cross", layer=None, head=None):
     """
     if of not in KINDS_OF_ATTENTION:
         raise ValueError(f"of must be one of {', '.join(KINDS_OF_ATTENTION)}, got {of!r}")
+    if not heads and of == "cross":
+        raise ValueError("there are no weights: this was translated with attention=False")
     if not heads:
         raise ValueError(f"the {of} of this model does not attend to itself: only a Transformer's")
     for name, number, most in (("layer", layer, len(heads)), ("head", head, min(heads))):

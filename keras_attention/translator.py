@@ -58,12 +58,13 @@ class Translator:
         self._generators = {}
         self._look = models.attention(model)
 
-    def __call__(self, sentences, *, batch_size=64, **options):
+    def __call__(self, sentences, *, attention=True, batch_size=64, **options):
         """Translate.
 
         Args:
             sentences: a string, or a list of N strings; they are sorted by length and translated in
                 batches.
+            attention: whether to find out where the model looked, in one more pass.
             batch_size: sentences a batch; a lone sentence is a batch of its own.
             **options: `max_length`, `beam`, `length_penalty`, `n_best`, `temperature`, `top_k`,
                 `top_p`, `seed` and `progress`, as for `generate`.
@@ -76,14 +77,16 @@ class Translator:
                 argument is out of range.
         """
         if isinstance(sentences, str):
-            return self([sentences], batch_size=batch_size, **options)[0]
+            return self([sentences], attention=attention, batch_size=batch_size, **options)[0]
         sentences = list(sentences)
         tokens = read_sentences(sentences, self.context_vocabulary)
         if not sentences:
             return []
         ids = _padded([[self.context_vocabulary.id_of(t) for t, _ in each] for each in tokens])
         generated = self.generate(ids, batch_size=batch_size, **options)
-        weights = self.look(ids, [best[0].tokens for best in generated], batch_size=batch_size)
+        weights = [{}] * len(ids)
+        if attention:
+            weights = self.look(ids, [best[0].tokens for best in generated], batch_size=batch_size)
         return [
             self._translation(*parts)
             for parts in zip(sentences, tokens, generated, weights, strict=True)
@@ -145,7 +148,8 @@ class Translator:
             generator = Generator(encode, models.step(self.model), **options)
             self._generators[tuple(options.values())] = generator
         results = [None] * len(ids)
-        for number, (rows, batch) in enumerate(_batches((ids,), batch_size, progress)):
+        most = models.most_tokens(self.model)[:1]
+        for number, (rows, batch) in enumerate(_batches((ids,), most, batch_size, progress)):
             generated = generator.run(*batch, seed=(seed, number))
             if generated.tokens.ndim == 2:  # not of beam search
                 generated = Generated(*(field[:, None] for field in generated))
@@ -174,15 +178,17 @@ class Translator:
             A list of N dictionaries: attention weights by name, each ([H,] T, S) for the T tokens
             and S ids of the sentence, or T × T or S × S for what attends to itself.
         """
-        written = _padded([[START, *(number for number in each if number)] for each in tokens])
+        # What was fed for each token that was written: the one before it
+        fed = _padded([[START, *(number for number in each if number)][:-1] for each in tokens])
         results = [None] * len(ids)
-        for rows, (context, target) in _batches((ids, written), batch_size):
+        most = models.most_tokens(self.model)
+        for rows, (context, target) in _batches((ids, fed), most, batch_size):
             weights = self._look.predict_on_batch({"context": context, "target": target})
             del weights["logits"]
             for place, row in enumerate(rows):
-                counts = {"S": (ids[row] != 0).sum(), "T": (written[row] != 0).sum() - 1}
+                counts = {"S": (ids[row] != 0).sum(), "T": (fed[row] != 0).sum()}
                 results[row] = {
-                    name: each[place][..., : counts[queries], : counts[keys]]
+                    name: each[place][..., : counts[queries], : counts[keys]].copy()
                     for name, each in weights.items()
                     for queries, keys in [axes_of(name)]
                 }
@@ -212,6 +218,7 @@ class Translator:
                     bool(each.finished),
                 )
                 for each in generated
+                if np.isfinite(each.scores)  # a tiny vocabulary has fewer sentences than asked for
             ),
             context_groups=tuple(self.context_vocabulary.word_groups(context)),
             target_groups=tuple(self.target_vocabulary.word_groups(target)),
@@ -235,11 +242,15 @@ class Translator:
             "vocabularies": self._fingerprints(),
         }
         with ExitStack() as stack:
-            whole = lambda name: stack.enter_context(written_whole(folder / name))  # noqa: E731
+
+            def whole(name):
+                return stack.enter_context(written_whole(folder / name))
+
             self.model.save(whole(MODEL_FILE))
             self.context_vocabulary.save(whole(CONTEXT_FILE))
             self.target_vocabulary.save(whole(TARGET_FILE))
-            whole(CONFIG_FILE).write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n")
+            text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+            whole(CONFIG_FILE).write_text(text, encoding="utf-8")
 
     @classmethod
     def load(cls, folder):
@@ -271,12 +282,17 @@ class Translator:
         ) as error:
             reason = textwrap.shorten(str(error), 300, placeholder=" …")
             raise ValueError(f"{folder / MODEL_FILE} cannot be loaded: {reason}") from error
-        tokens = KINDS[config.get("tokens", "word")]
+        tokens = KINDS.get(config.get("tokens", "word"))
+        if tokens is None:
+            raise ValueError(
+                f"{folder / CONFIG_FILE}: tokens must be one of {', '.join(KINDS)}, got "
+                f"{config['tokens']!r}"
+            )
         translator = cls(
             model, tokens.load(folder / CONTEXT_FILE), tokens.load(folder / TARGET_FILE), config
         )
-        expected, got = config.get("vocabularies", {}), translator._fingerprints()
-        for name, fingerprint in expected.items():
+        got = translator._fingerprints()
+        for name, fingerprint in dict(config.get("vocabularies", {})).items():
             if got.get(name) != fingerprint:
                 raise ValueError(
                     f"{folder / name} is not the vocabulary that this model was saved with: "
@@ -337,11 +353,12 @@ def _padded(rows):
     return ids
 
 
-def _batches(arrays, batch_size, progress=iter):
+def _batches(arrays, most, batch_size, progress=iter):
     """Yield batches of rows of about equal length: their numbers, and each array's part.
 
-    Sorted by the first array; every array is cut to a bucket of its own. A batch is always full, so
-    that one program a bucket is compiled; a lone row is a batch of its own.
+    Sorted by the first array, and cut to the bucket that holds all arrays, or to the `most` tokens
+    that the model can take of one. A batch is always full, so that one program a bucket is
+    compiled; a lone row is a batch of its own.
     """
     lengths = [(ids != 0).sum(axis=1) for ids in arrays]
     order = np.lexsort(lengths[::-1])
@@ -349,10 +366,11 @@ def _batches(arrays, batch_size, progress=iter):
     for start in progress(range(0, len(order), batch_size)):
         rows = order[start : start + batch_size]
         filled = np.concatenate([rows, np.repeat(rows[:1], size - len(rows))])
+        longest = max(counts[rows].max() for counts in lengths)
+        bucket = bucket_of(longest) if longest <= BUCKETS[-1] else -(-longest // 64) * 64
         batch = []
-        for ids, counts in zip(arrays, lengths, strict=True):
-            length = counts[rows].max()
-            length = bucket_of(length) if length <= BUCKETS[-1] else length
+        for ids, limit in zip(arrays, most, strict=True):
+            length = bucket if limit is None else min(bucket, limit)
             part = np.zeros((size, length), dtype="int32")
             part[:, : ids.shape[1]] = ids[filled, :length]
             batch.append(part)

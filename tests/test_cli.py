@@ -185,7 +185,7 @@ WRONG = [
     ),
     (
         ("translate", "none", "casa", "--plot", "a.png", "--of", "nothing"),
-        "of must be one of cross, encoder, decoder, got 'nothing'",
+        "--of must be one of cross, encoder, decoder, got 'nothing'",
     ),
     (
         ("translate", "RUN", "casa", "--plot", "a.png", "--layer", "2"),

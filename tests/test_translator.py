@@ -376,7 +376,7 @@ def test_vocabularies_of_another_model_are_an_error(with_pieces, tmp_path):
     with pytest.raises(ValueError, match="is not the vocabulary that this model was saved with"):
         Translator.load(tmp_path)
     vocabulary(len(with_pieces.target_vocabulary)).save(path)
-    with pytest.raises(ValueError, match="this is a vocabulary of the kind 'word'"):
+    with pytest.raises(ValueError, match="expected word pieces, some with ## or ￭, got only w"):
         Translator.load(tmp_path)
 
 

@@ -62,7 +62,7 @@ def meet(*blocks):
 # No look ahead.
 
 PHRASE = 6
-UNWRITTEN = LABELS
+UNWRITTEN = LABELS  # the token where nothing stands yet
 
 
 def refrain(rng, count):

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 
-def setting(description, default):
+def setting(description, default, panel=None):
     """Declare an option of training; None means the default, or what the resumed run had."""
-    return typer.Option(help=description, show_default=str(default))
+    return typer.Option(help=description, show_default=str(default), rich_help_panel=panel)
 
 
 Run = Annotated[Path, typer.Argument(help="The folder that `train` wrote.", show_default=False)]

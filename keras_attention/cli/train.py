@@ -1,5 +1,7 @@
 """`keras-attention train`: from sentence pairs to a folder with a translator."""
 
+from dataclasses import fields
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -7,16 +9,9 @@ import typer
 from keras_attention.cli.console import verbosity
 from keras_attention.cli.options import Out, setting
 
-_TRANSFORMER = "The Transformer"
-_TRAINING = "Training"
-
-
-def _of_transformer(description, default):
-    return typer.Option(help=description, show_default=str(default), rich_help_panel=_TRANSFORMER)
-
-
-def _of_training(description, default):
-    return typer.Option(help=description, show_default=str(default), rich_help_panel=_TRAINING)
+_TRANSFORMER, _TRAINING = "The Transformer", "Training"
+_of_transformer = partial(setting, panel=_TRANSFORMER)
+_of_training = partial(setting, panel=_TRAINING)
 
 
 def train(
@@ -147,11 +142,10 @@ def train(
     configuration, the history and the loss and accuracy curves. Killed, it loses at most an epoch:
     `--resume --out FOLDER` goes on.
     """
-    given = dict(locals())
+    arguments = locals()
     from keras_attention import corpora, runs
 
-    for name in ("out", "corpus", "validation", "resume"):
-        del given[name]
+    given = {field.name: arguments[field.name] for field in fields(runs.Settings)}
     for name in ("attention", "score"):
         given[name] = given[name] and given[name].replace("-", "_")
     before = {}

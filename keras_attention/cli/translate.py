@@ -90,7 +90,12 @@ def translate(
         place = f"sentence {number}: " if len(sentences) > 1 else ""
         check_sentence(sentence, translator.context_vocabulary, place)
     translations = translator(
-        sentences, **search, batch_size=batch_size, seed=seed, progress=progress("Translating")
+        sentences,
+        **search,
+        attention=bool(plot or as_json),
+        batch_size=batch_size,
+        seed=seed,
+        progress=progress("Translating"),
     )
     for number, translation in enumerate(translations, start=1):
         _print(translation, as_json, n_best)
@@ -108,8 +113,10 @@ def _check_picture(plot, layer, head, heads, layers, of, pieces, context_rows):
     Raises:
         ValueError: they do not go together, or there is no file to draw to.
     """
+    from keras_attention.translation import KINDS_OF_ATTENTION
+
     chosen = {"--layer": layer, "--head": head, "--heads": heads, "--layers": layers}
-    chosen = [name for name, value in chosen.items() if value not in (None, False)]
+    chosen = [name for name, value in chosen.items() if value is not None and value is not False]
     if not plot and (chosen or pieces or context_rows or of != "cross"):
         raise ValueError("say where the picture goes: --plot FILE.png")
     for one, other in (("--heads", "--layers"), ("--head", "--heads"), ("--layer", "--layers")):
@@ -117,6 +124,8 @@ def _check_picture(plot, layer, head, heads, layers, of, pieces, context_rows):
             raise ValueError(f"{one} and {other} ask for different pictures, give one of them")
     if "--head" in chosen and "--layers" in chosen:
         raise ValueError("--layers draws the mean of the heads, give it without --head")
+    if of not in KINDS_OF_ATTENTION:
+        raise ValueError(f"--of must be one of {', '.join(KINDS_OF_ATTENTION)}, got {of!r}")
     picture = {"of": of, "layer": layer, "pieces": pieces}
     if context_rows:
         picture["orientation"] = "context_rows"

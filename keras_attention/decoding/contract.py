@@ -4,6 +4,7 @@ import math
 from typing import Any, NamedTuple
 
 PADDING = 0
+MOST_TOKENS, MOST_HYPOTHESES = 10_000, 1000  # beyond, no machine has the memory
 
 
 class Generated(NamedTuple):
@@ -58,6 +59,8 @@ def check_options(
     narrowed = bool(top_k) or top_p not in (None, 1)
     if max_length < 1:
         raise ValueError(f"max_length must be at least 1, got {max_length}")
+    if max_length > MOST_TOKENS:
+        raise ValueError(f"max_length must be at most {MOST_TOKENS:,}, got {max_length:,}")
     if not 0 <= temperature < math.inf:
         raise ValueError(f"temperature must be 0 (greedy) or above, got {temperature}")
     if top_k is not None and top_k < 0:
@@ -66,10 +69,12 @@ def check_options(
         raise ValueError(f"top_p must be above 0 and at most 1 (off), got {top_p}")
     if width < 1:
         raise ValueError(f"beam must be at least 1, got {beam}")
+    if width > MOST_HYPOTHESES:
+        raise ValueError(f"beam must be at most {MOST_HYPOTHESES:,}, got {beam:,}")
     if not 1 <= n_best <= width:
         raise ValueError(f"n_best must be at least 1 and at most the beam, {width}, got {n_best}")
-    if not 0 <= length_penalty < math.inf:
-        raise ValueError(f"length_penalty must be 0 (off) or above, got {length_penalty}")
+    if not 0 <= length_penalty <= 10:
+        raise ValueError(f"length_penalty must be from 0 (off) to 10, got {length_penalty}")
     given = f"got temperature={temperature}, top_k={top_k}, top_p={top_p}"
     if width > 1 and (temperature > 0 or narrowed):
         raise ValueError(

@@ -61,7 +61,7 @@ class Generator(keras.Model):
         if self.searches:
             generated = beam_search(self.step, encoded["memory"], encoded["state"], **options)
         else:
-            options["draws"] = inputs["draws"]
+            options["draws"] = inputs.get("draws")
             generated = generate(self.step, encoded["memory"], encoded["state"], **options)
         return generated._asdict()
 
@@ -75,6 +75,8 @@ class Generator(keras.Model):
         Returns:
             A `Generated` of NumPy arrays: tokens (B, L); of a beam above 1, (B, n_best, L).
         """
-        context = np.asarray(context, dtype="int32")
-        draws = np.random.default_rng(seed).random((len(context), self.max_length), dtype="float32")
-        return Generated(**self.predict_on_batch({"context": context, "draws": draws}))
+        inputs = {"context": np.asarray(context, dtype="int32")}
+        if self.options.get("temperature"):
+            shape = len(inputs["context"]), self.max_length
+            inputs["draws"] = np.random.default_rng(seed).random(shape, dtype="float32")
+        return Generated(**self.predict_on_batch(inputs))

@@ -56,6 +56,7 @@ def generate(
         logits = on_logits.rule_out(logits, start_id)
         if temperature == 0:
             return on_logits.likeliest(logits, 1)[1][:, 0]
+        logits = logits - ops.max(logits, axis=-1, keepdims=True)  # so that nothing overflows
         logits = on_logits.keep_top_k(logits / temperature, top_k)
         logits = on_logits.keep_top_p(logits, top_p)
         return on_logits.draw_token(logits, ops.take(draws, position, axis=1))

@@ -123,7 +123,8 @@ class CausalSelfAttention(_AttentionBlock):
         past: the output, the weights (B, H, T, P + T), and the past of the next part, (B, P, H, K).
 
     Raises:
-        ValueError: the attention is another, or a shape is not as above.
+        ValueError: the attention is another, a shape is not as above, or a past comes without
+            `seen`.
 
     Example:
     >>> import numpy as np
@@ -155,6 +156,8 @@ class CausalSelfAttention(_AttentionBlock):
             read, weights = self.attention.look(query, keys, values, causal_mask(length), training)
             output = self.after(x, read)
             return (output, weights) if return_attention_scores else output
+        if seen is None:
+            raise ValueError("a past needs seen (B,), how many tokens came before, got None")
         mask = causal_mask(length, ops.shape(past["keys"])[1], seen)
         keys = ops.concatenate([past["keys"], keys], axis=1)
         values = ops.concatenate([past["values"], values], axis=1)

@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_attention.ops import sinusoids
+from keras_attention.ops.positions import LAYOUTS
 
 
 class _Positions(keras.layers.Layer):
@@ -63,7 +64,8 @@ class SinusoidalPositions(_Positions):
 
     def __init__(self, layout="interleaved", **kwargs):
         super().__init__(**kwargs)
-        sinusoids(ops.arange(1), 2, layout)  # says what is wrong with the layout
+        if layout not in LAYOUTS:
+            raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
         self.layout = layout
 
     def build(self, x_shape):

@@ -5,7 +5,7 @@ from keras_attention.models.reinforced import Reinforced
 from keras_attention.models.rnn_attention import build_rnn_attention
 from keras_attention.models.seq2seq import build_seq2seq
 from keras_attention.models.transformer import build_transformer
-from keras_attention.models.views import Step, attention, encode, step
+from keras_attention.models.views import Step, attention, encode, most_tokens, step
 
 BUILDERS = {
     "rnn": build_rnn_attention,
@@ -24,5 +24,6 @@ __all__ = [
     "build_seq2seq",
     "build_transformer",
     "encode",
+    "most_tokens",
     "step",
 ]

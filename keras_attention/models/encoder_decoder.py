@@ -12,12 +12,9 @@ def check_sizes(**sizes):
     Raises:
         ValueError: one is not.
     """
-    if min(sizes.values()) < 1:
-        *names, last = sizes
-        raise ValueError(
-            f"{', '.join(names)} and {last} must be positive, got "
-            f"{', '.join(map(str, list(sizes.values())[:-1]))} and {sizes[last]}"
-        )
+    for name, size in sizes.items():
+        if size < 1:
+            raise ValueError(f"{name} must be positive, got {size}")
 
 
 def annotate(context, vocabulary, width, rnn):

@@ -60,10 +60,12 @@ def build_transformer(
             weights, and of what the feed-forward networks give.
         positions: `"concatenated"`, the sinusoids as the tutorial lays them out; `"interleaved"`,
             as the paper does; or `"learned"`.
-        max_positions: number of learned positions: no sentence may have more tokens.
+        max_positions: number of learned positions: no sentence may have more tokens, padding
+            included.
         scale_embedding: whether embedded tokens are multiplied by √D.
         tied: whether the logits are made with the target embedding itself, section 3.4 of the
-            paper, in place of a dense layer of their own.
+            paper, in place of a dense layer of their own. Both embeddings then begin as normal
+            numbers of variance 1 / D, in place of Keras' smaller default.
         norm_first: pre-norm: x + f(LayerNorm(x)), with one more norm at the end of encoder and
             decoder; otherwise post-norm: LayerNorm(x + f(x)).
         name: name of the model.
@@ -102,19 +104,20 @@ def build_transformer(
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
     parts = _Parts(
-        units,
-        num_heads,
-        units // num_heads if key_dim is None else key_dim,
-        feed_forward,
-        dropout,
-        positions,
-        max_positions,
-        scale_embedding,
-        tied,
-        norm_first,
+        units=units,
+        num_heads=num_heads,
+        key_dim=units // num_heads if key_dim is None else key_dim,
+        feed_forward=feed_forward,
+        dropout=dropout,
+        positions=positions,
+        max_positions=max_positions,
+        scale_embedding=scale_embedding,
+        tied=tied,
+        norm_first=norm_first,
     )
     encoder = _build_encoder(context_vocabulary, num_layers, parts)
-    decoder = _build_decoder(target_vocabulary, num_layers, parts)
+    dtype = encoder.output["memory"]["values"].dtype
+    decoder = _build_decoder(target_vocabulary, num_layers, parts, dtype)
     return join(encoder, decoder, name)
 
 
@@ -133,7 +136,7 @@ class _Parts(NamedTuple):
     norm_first: bool
 
     def embedding(self, layer, vocabulary, **options):
-        """Make an embedding. Tied, √D of it is a token, and all of it makes the logits."""
+        """Make an embedding: for tied logits of the size that keeps these of the size of 1."""
         initializer = keras.initializers.RandomNormal(stddev=self.units**-0.5)
         initializer = initializer if self.tied else "uniform"
         return layer(vocabulary, self.units, embeddings_initializer=initializer, **options)
@@ -153,7 +156,7 @@ class _Parts(NamedTuple):
         attention = MultiHeadAttention(self.num_heads, self.key_dim, dropout=self.dropout)
         return block(attention, self.norm_first, name=name)
 
-    def think(self, name):
+    def feed(self, name):
         """Make a feed-forward network."""
         return FeedForward(self.feed_forward, self.dropout, self.norm_first, name=name)
 
@@ -174,7 +177,7 @@ def _build_encoder(vocabulary, num_layers, parts):
         x, weights[f"encoder_self_attention_{n}"] = look(
             x, attention_mask=mask, return_attention_scores=True
         )
-        x = parts.think(f"feed_forward_{n}")(x)
+        x = parts.feed(f"feed_forward_{n}")(x)
     x = parts.finish(x, "context")
     nothing = ops.tile(ops.expand_dims(x[:, :0, :1], -1), (1, 1, parts.num_heads, parts.key_dim))
     state = {
@@ -192,16 +195,18 @@ def _build_encoder(vocabulary, num_layers, parts):
     )
 
 
-def _build_decoder(vocabulary, num_layers, parts):
+def _build_decoder(vocabulary, num_layers, parts, dtype):
     """Ids (B, T), memory and state → logits (B, T, V), the next state, attention weights."""
     # Inputs
     target = keras.Input((None,), dtype="int32", name="target")
     mask = keras.Input((None,), dtype="bool", name="mask")
-    values = keras.Input((None, parts.units), name="values")
+    values = keras.Input((None, parts.units), dtype=dtype, name="values")
     seen = keras.Input((), dtype="int32", name="seen")
     before = [
         {
-            part: keras.Input((None, parts.num_heads, parts.key_dim), name=f"{part}_{n}")
+            part: keras.Input(
+                (None, parts.num_heads, parts.key_dim), dtype=dtype, name=f"{part}_{n}"
+            )
             for part in ("keys", "values")
         }
         for n in range(1, num_layers + 1)
@@ -220,11 +225,13 @@ def _build_decoder(vocabulary, num_layers, parts):
         x, weights[f"cross_attention_{n}"] = look_across(
             x, values, attention_mask=mask, return_attention_scores=True
         )
-        x = parts.think(f"feed_forward_{n}")(x)
+        x = parts.feed(f"feed_forward_{n}")(x)
         after.append(past)
     x = parts.finish(x, "target")
-    to_logits = layers.Dense(vocabulary, name="logits")
-    logits = embedding(x, reverse=True) if parts.tied else to_logits(x)
+    if parts.tied:
+        logits = embedding(x, reverse=True)
+    else:
+        logits = layers.Dense(vocabulary, name="logits")(x)
     return keras.Model(
         {
             "memory": {"mask": mask, "values": values},

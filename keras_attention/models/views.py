@@ -7,7 +7,7 @@ Every model of the package has two layers by these names:
 
 `memory` is what the decoder attends to, `state` what it carries from token to token; both are
 structures of tensors whose first axis is the batch. A state that is a dictionary with a `past` is a
-cache: its tensors (B, P, …) hold what was computed for the P tokens before, the newest last; the
+cache: its tensors (B, P, H, K) hold what was computed for the P tokens before, the newest last; the
 encoder leaves it without a place, P = 0, since a whole target needs none. `weights` maps names to
 attention weights. Dictionaries are written in the order of their keys: backends differ in whether
 they sort them, and a model that one of them saved is to be loaded by all.
@@ -30,22 +30,35 @@ def encode(model, room=64):
     Raises:
         ValueError: `room` is not positive, or above the number of positions of the model.
     """
-    encoder, decoder = model.get_layer("encoder"), model.get_layer("decoder")
+    encoder, (_, most) = model.get_layer("encoder"), most_tokens(model)
     if room < 1:
         raise ValueError(f"room must be at least 1, got {room}")
-    for layer in decoder.layers:
-        if isinstance(layer, LearnedPositions) and room > layer.length:
-            raise ValueError(
-                f"the model has {layer.length} positions for the tokens of a target, got room for "
-                f"{room}"
-            )
+    if most is not None and room > most:
+        raise ValueError(
+            f"the model has {most} positions for the tokens of a target, got room for {room}"
+        )
+    if not _has_past(encoder.output["state"]):
+        return encoder
     context = keras.Input((None,), dtype="int32", name="context")
     encoded = encoder(context)
-    state = encoded["state"]
-    if isinstance(state, dict) and "past" in state:
-        widen = lambda x: ops.pad(x, [(0, 0), (room, 0)] + [(0, 0)] * (len(x.shape) - 2))  # noqa: E731
-        state = {**state, "past": tree.map_structure(widen, state["past"])}
+    places = [(0, 0), (room, 0), (0, 0), (0, 0)]
+    past = tree.map_structure(lambda x: ops.pad(x, places), encoded["state"]["past"])
+    state = {**encoded["state"], "past": past}
     return keras.Model(context, {"memory": encoded["memory"], "state": state}, name="encode")
+
+
+def most_tokens(model):
+    """Return how many tokens a context, and a target, may have: None where there is no limit."""
+    limits = []
+    for part in ("encoder", "decoder"):
+        layers = model.get_layer(part).layers
+        learned = [layer.length for layer in layers if isinstance(layer, LearnedPositions)]
+        limits.append(min(learned, default=None))
+    return tuple(limits)
+
+
+def _has_past(state):
+    return isinstance(state, dict) and "past" in state
 
 
 def step(model):
@@ -100,7 +113,7 @@ class Step(keras.layers.Layer):
         self.built = True
 
     def call(self, tokens, memory, state):
-        if isinstance(state, dict) and 0 in [x.shape[1] for x in tree.flatten(state.get("past"))]:
+        if _has_past(state) and 0 in [x.shape[1] for x in tree.flatten(state["past"])]:
             raise ValueError("the past in state has room for no token: take it from encode(model)")
         target = ops.expand_dims(tokens, 1)
         outputs = self.decoder({"memory": memory, "state": state, "target": target})

@@ -45,5 +45,5 @@ def test_bad_arguments_say_what_was_received():
         ValueError, match=r"attention must be one of multi_head, global, .*, got 'dot'"
     ):
         models.build_rnn_attention(attention="dot")
-    with pytest.raises(ValueError, match="must be positive, got 5000, 5000 and 0"):
+    with pytest.raises(ValueError, match="units must be positive, got 0"):
         models.build_rnn_attention(units=0)

@@ -48,6 +48,6 @@ def test_shows_the_same_shares_for_every_word():
 def test_bad_arguments_say_what_was_received():
     with pytest.raises(ValueError, match="mode must be one of last, max, mean, got 'sum'"):
         models.build_seq2seq(pooling="sum")
-    with pytest.raises(ValueError, match="must be positive, got 5000, 5000 and 0"):
+    with pytest.raises(ValueError, match="units must be positive, got 0"):
         models.build_seq2seq(units=0)
     assert isinstance(models.build_seq2seq(**SIZES), keras.Model)
