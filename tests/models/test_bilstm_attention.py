@@ -91,7 +91,7 @@ def test_bad_arguments_say_what_was_received():
         models.build_bilstm_attention(attention="coverage", score="dot")
     with pytest.raises(ValueError, match="global attention has no window"):
         models.build_bilstm_attention(half_width=2)
-    with pytest.raises(ValueError, match="half_width must be positive, got 0"):
+    with pytest.raises(ValueError, match="encoder_units must be positive, got 0"):
         models.build_bilstm_attention(encoder_units=0)
     with pytest.raises(ValueError, match=r"same width, got query .*7\) and keys .*10\)"):
         models.build_bilstm_attention(units=M2, encoder_units=M1, score="dot")
