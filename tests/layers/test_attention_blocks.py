@@ -175,8 +175,8 @@ def test_dropout_of_a_part_in_training_too():
 
 
 @pytest.mark.parametrize("kind", SELF)
-def test_a_block_in_training_leaves_the_layers_after_it_in_training(kind, monkeypatch):
-    """Keras takes `training=None` for an answer, and hands it on to the layers that come next."""
+def test_dropout_inside_a_model_in_training_and_not_otherwise(kind, monkeypatch):
+    """Keras takes `training=None` for an answer: a block hands on what it was told."""
     inputs = keras.Input((T, Q))
     x = make(kind, dropout=0.5)(inputs)
     model = keras.Model(inputs, CrossAttention(MultiHeadAttention(H, DEPTH, 0.5))(x, inputs))
