@@ -148,12 +148,12 @@ class CausalSelfAttention(_AttentionBlock):
     def build(self, x_shape):
         super().build(x_shape, x_shape)
 
-    def call(self, x, past=None, seen=None, return_attention_scores=False, training=None):
+    def call(self, x, past=None, seen=None, return_attention_scores=False):
         query = self.before(x)
         keys, values = self.attention.remember(query)
         length = x.shape[1] or ops.shape(x)[1]
         if past is None:
-            read, weights = self.attention.look(query, keys, values, causal_mask(length), training)
+            read, weights = self.attention.look(query, keys, values, causal_mask(length))
             output = self.after(x, read)
             return (output, weights) if return_attention_scores else output
         if seen is None:
@@ -161,7 +161,7 @@ class CausalSelfAttention(_AttentionBlock):
         mask = causal_mask(length, ops.shape(past["keys"])[1], seen)
         keys = ops.concatenate([past["keys"], keys], axis=1)
         values = ops.concatenate([past["values"], values], axis=1)
-        read, weights = self.attention.look(query, keys, values, mask, training)
+        read, weights = self.attention.look(query, keys, values, mask)
         past = {"keys": keys[:, length:], "values": values[:, length:]}
         return self.after(x, read), weights, past
 

@@ -95,7 +95,9 @@ class MultiHeadAttention(keras.layers.Layer):
         query, keys, values = (ops.swapaxes(x, 1, 2) for x in (query, keys, values))
         read, weights, _ = lookup(scaled_dot(query, keys), values, attention_mask)
         if self.dropout > 0:
-            dropped = self.projections._dropout_layer(weights, training=training)
+            # Keras takes `training=None` for "off"; not given, it asks the call that is under way.
+            asked = {} if training is None else {"training": training}
+            dropped = self.projections._dropout_layer(weights, **asked)
             read = ops.matmul(ops.cast(dropped, values.dtype), values)
         return self.projections._output_dense(ops.swapaxes(read, 1, 2)), weights
 
