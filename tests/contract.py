@@ -360,7 +360,8 @@ LOAD = """
 import sys, numpy as np, keras, keras_attention
 for folder in sys.argv[1:]:
     model = keras.saving.load_model(folder + "/model.keras")
-    outputs = model(dict(np.load(folder + "/inputs.npz")))
+    with np.load(folder + "/inputs.npz") as inputs:
+        outputs = model(dict(inputs))
     outputs = {name: keras.ops.convert_to_numpy(value) for name, value in outputs.items()}
     np.savez(folder + "/outputs.npz", **outputs)
 """
@@ -386,6 +387,6 @@ def check_fresh_process(cases, folder):
     )
     assert done.returncode == 0, done.stderr
     for place, outputs in expected.items():
-        loaded = np.load(place / "outputs.npz")
-        for name, value in outputs.items():
-            np.testing.assert_allclose(loaded[name], value, atol=1e-6, err_msg=place.name)
+        with np.load(place / "outputs.npz") as loaded:
+            for name, value in outputs.items():
+                np.testing.assert_allclose(loaded[name], value, atol=1e-6, err_msg=place.name)

@@ -17,6 +17,7 @@ from keras_attention.layers.attention_with_a_past import (
 from keras_attention.layers.context_sensitive_memory import ContextSensitiveMemory
 from keras_attention.layers.dense_multi_head_attention import DenseMultiHeadAttention
 from keras_attention.layers.feed_forward import FeedForward
+from keras_attention.layers.glimpses import GlimpseNetwork, GlimpseRNN, Looks
 from keras_attention.layers.hard_attention import HardAttention
 from keras_attention.layers.hopfield import Hopfield
 from keras_attention.layers.local_attention import (
@@ -24,7 +25,10 @@ from keras_attention.layers.local_attention import (
     PredictiveLocalAttention,
 )
 from keras_attention.layers.luong_attention import LuongAttention
+from keras_attention.layers.memory_network import BagOfWords, MemoryHop, MemoryTimes
 from keras_attention.layers.multi_head_attention import MultiHeadAttention
+from keras_attention.layers.neural_turing_machine import NTMCell
+from keras_attention.layers.over_frames import OverFrames
 from keras_attention.layers.pooling import Pooling
 from keras_attention.layers.positions import LearnedPositions, SinusoidalPositions
 
@@ -32,21 +36,29 @@ __all__ = [
     "AdditiveAttention",
     "AttendThenRecur",
     "AttentionRNN",
+    "BagOfWords",
     "CausalSelfAttention",
     "ContextSensitiveMemory",
     "CoverageAttention",
     "CrossAttention",
     "DenseMultiHeadAttention",
     "FeedForward",
+    "GlimpseNetwork",
+    "GlimpseRNN",
     "GlobalSelfAttention",
     "HardAttention",
     "Hopfield",
     "LearnedPositions",
     "LocationAwareAttention",
+    "Looks",
     "LuongAttention",
+    "MemoryHop",
+    "MemoryTimes",
     "MonotonicLocalAttention",
     "MultiHeadAttention",
+    "NTMCell",
     "NeuralCoverageAttention",
+    "OverFrames",
     "Pooling",
     "PredictiveLocalAttention",
     "RecurThenAttend",

@@ -1,6 +1,20 @@
 """Trunk 3: one paper or tutorial a file, and the views over the layers of any of them."""
 
 from keras_attention.models.bilstm_attention import build_bilstm_attention
+from keras_attention.models.captioner import build_captioner
+from keras_attention.models.character_model import (
+    build_character_model,
+    initial_state,
+    look_back,
+)
+from keras_attention.models.deep_recurrent_attention import build_deep_recurrent_attention
+from keras_attention.models.memory_network import (
+    build_memory_network,
+    memory_hops,
+    set_linear,
+)
+from keras_attention.models.neural_turing_machine import build_neural_turing_machine, tapes
+from keras_attention.models.recurrent_attention import build_recurrent_attention
 from keras_attention.models.reinforced import Reinforced
 from keras_attention.models.rnn_attention import build_rnn_attention
 from keras_attention.models.seq2seq import build_seq2seq
@@ -20,10 +34,21 @@ __all__ = [
     "Step",
     "attention",
     "build_bilstm_attention",
+    "build_captioner",
+    "build_character_model",
+    "build_deep_recurrent_attention",
+    "build_memory_network",
+    "build_neural_turing_machine",
+    "build_recurrent_attention",
     "build_rnn_attention",
     "build_seq2seq",
     "build_transformer",
     "encode",
+    "initial_state",
+    "look_back",
+    "memory_hops",
     "most_tokens",
+    "set_linear",
     "step",
+    "tapes",
 ]

@@ -8,9 +8,14 @@ s_t = LSTM([c_t; y_{t−1}], s_{t−1}) → dense → logits                    
 import keras
 from keras import layers
 
-from keras_attention.layers import AttendThenRecur, AttentionRNN
+from keras_attention.layers import AttendThenRecur
 from keras_attention.models.attentions import make_attention
-from keras_attention.models.encoder_decoder import annotate, check_sizes, inputs_like, join
+from keras_attention.models.encoder_decoder import (
+    annotate,
+    build_attending_decoder,
+    check_sizes,
+    join,
+)
 
 ATTENTIONS = (
     *("global", "local_m", "local_p", "hard"),
@@ -75,7 +80,7 @@ def build_bilstm_attention(
     )
     cell = AttendThenRecur(layers.LSTMCell(units, name="lstm"), attend, name="attend_then_recur")
     encoder = _build_encoder(context_vocabulary, units, encoder_units, cell.initial_states)
-    decoder = _build_decoder(target_vocabulary, units, cell, encoder.output)
+    decoder = build_attending_decoder(target_vocabulary, units, cell, encoder.output)
     return join(encoder, decoder, name)
 
 
@@ -88,29 +93,3 @@ def _build_encoder(vocabulary, width, units, initial_states):
     mask, values, _ = annotate(context, vocabulary, width, rnn)
     memory = {"mask": mask, "values": values}
     return keras.Model(context, {"memory": memory, "state": initial_states(mask)}, name="encoder")
-
-
-def _build_decoder(vocabulary, width, cell, encoded):
-    """Ids (B, T), memory and states → logits (B, T, V), attention weights, the next states."""
-    # Layers
-    embedding = layers.Embedding(vocabulary, width, name="target_embedding")
-    rnn = AttentionRNN(cell, name="target_rnn")
-    to_logits = layers.Dense(vocabulary, name="logits")
-
-    # Model
-    target = keras.Input((None,), dtype="int32", name="target")
-    mask, values = inputs_like([encoded["memory"]["mask"], encoded["memory"]["values"]])
-    state = inputs_like(encoded["state"])
-    x, weights, next_state = rnn(
-        embedding(target),
-        values,
-        attention_mask=mask,
-        initial_states=state,
-        return_attention_scores=True,
-        return_state=True,
-    )
-    return keras.Model(
-        {"memory": {"mask": mask, "values": values}, "state": state, "target": target},
-        {"logits": to_logits(x), "state": next_state, "weights": {"attention": weights}},
-        name="decoder",
-    )

@@ -1,8 +1,9 @@
-"""What the encoder-decoders share: reading the context with an RNN, and joining the two halves."""
+"""What encoder-decoders share: reading the context, a decoder that attends, joining the halves."""
 
 import keras
 from keras import layers, ops
 
+from keras_attention.layers import AttentionRNN
 from keras_attention.ops import padding_mask
 
 
@@ -41,6 +42,43 @@ def annotate(context, vocabulary, width, rnn):
 def inputs_like(tensors):
     """Return a symbolic input for each of some symbolic tensors, batch apart."""
     return [keras.Input(tensor.shape[1:], dtype=tensor.dtype) for tensor in tensors]
+
+
+def build_attending_decoder(vocabulary, width, cell, encoded):
+    """Build a decoder whose cell looks at a memory before every word.
+
+    Args:
+        vocabulary: number of target ids, V.
+        width: of their embedding.
+        cell: for `AttentionRNN`.
+        encoded: symbolic `{"memory": {"mask": (B, S), "values": (B, S, D)}, "state": [...]}`.
+
+    Returns:
+        A functional model: ids (B, T), memory and states → logits (B, T, V), attention weights,
+        the next states.
+    """
+    # Layers
+    embedding = layers.Embedding(vocabulary, width, name="target_embedding")
+    rnn = AttentionRNN(cell, name="target_rnn")
+    to_logits = layers.Dense(vocabulary, name="logits")
+
+    # Model
+    target = keras.Input((None,), dtype="int32", name="target")
+    mask, values = inputs_like([encoded["memory"]["mask"], encoded["memory"]["values"]])
+    state = inputs_like(encoded["state"])
+    x, weights, next_state = rnn(
+        embedding(target),
+        values,
+        attention_mask=mask,
+        initial_states=state,
+        return_attention_scores=True,
+        return_state=True,
+    )
+    return keras.Model(
+        {"memory": {"mask": mask, "values": values}, "state": state, "target": target},
+        {"logits": to_logits(x), "state": next_state, "weights": {"attention": weights}},
+        name="decoder",
+    )
 
 
 def join(encoder, decoder, name):

@@ -9,21 +9,23 @@ from keras import ops
 from keras_attention.ops import entropy, log_probability, reinforce
 
 BASELINES = ("moving", "learned")
+COSTS = ("likelihood", "errors")
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class Reinforced(keras.Model):
     """A functional model that learns where to look although its choices have no gradient.
 
-    For models with `HardAttention`, section 4.1 of Xu et al. (2015). An example whose picks z cost
-    ℓ = −log p(y | z) adds to the gradient
+    For models with `HardAttention`, section 4.1 of Xu et al. (2015), and with `GlimpseRNN`, section
+    3.2 of Mnih et al. (2014). An example whose picks z leave ℓ = −log p(y | z), and are charged
+    with a cost c, adds to the gradient
 
-        ∇ℓ + (ℓ − b) ∇ log α_z − λ ∇H[α],
+        ∇ℓ + (c − b) ∇ log α_z − λ ∇H[α]:
 
-    the last two only while training: REINFORCE (Williams, 1992) with a baseline b, and the entropy
-    of the distribution, which keeps it from settling too early. What `fit` shows as the loss is
-    the mean of ℓ alone. Where an example has several picks or several labels, ℓ, log α_z and H are
-    sums over them: whatever was picked may have helped with any label.
+    REINFORCE (Williams, 1992) with a baseline b, and the entropy of the distribution, which keeps
+    it from settling too early. What `fit` shows as the loss is the mean of ℓ alone. Where an
+    example has several picks or several labels, ℓ, c, log α_z and H are sums over them: whatever
+    was picked may have helped with any label.
 
     Our names / the paper's: picks z / s̃, weights α / α, `entropy_weight` / λ_e, baseline / b. The
     paper also weights the REINFORCE term, by λ_r; here that is 1.
@@ -31,45 +33,53 @@ class Reinforced(keras.Model):
     Args:
         *args: inputs and outputs, as for `keras.Model`. The outputs are a dict: "logits" (B, V) or
             (B, T, V); "weights" and "distribution", (B, T, S), as `HardAttention` returns them with
-            `with_distribution=True`; and "baseline", (B,) or (B, 1), where it is learned.
-        baseline: `"moving"`: b ← 0.9 b + 0.1 mean ℓ after every batch, as in the paper.
-            `"learned"`: the output "baseline", which is fitted to ℓ by squared error; put
+            `with_distribution=True`, or in their place "log_probabilities" (B, T), as `GlimpseRNN`
+            does; and "baseline", (B,) or (B, 1), where it is learned, or (B, T) for one baseline a
+            log-probability.
+        baseline: `"moving"`: b ← 0.9 b + 0.1 mean c after every batch, as in the paper.
+            `"learned"`: the output "baseline", which is fitted to c by squared error; put
             `keras.ops.stop_gradient` before its layers, so that the error trains nothing else.
         entropy_weight: λ, from 0 on.
+        cost: c: `"likelihood"`: ℓ; `"errors"`: the number of labels that are not the likeliest, one
+            minus the reward of Mnih et al. where there is one label.
         **kwargs: as for `keras.Model`.
 
     Call arguments of `fit` and `evaluate`:
         y: labels (B,) or (B, T), integers.
         sample_weight: of the labels, of the same shape; 0 for padding. Where there is a pick for
-            each label, the picks of padding count for nothing.
+            each label, the picks of padding count for nothing; with "log_probabilities" all count.
 
     `compile` takes no loss; metrics see the labels and the logits.
 
     Raises:
-        ValueError: there is no such baseline, an output is missing, or `entropy_weight` is
-            negative.
+        ValueError: there is no such baseline or cost, an output is missing, or `entropy_weight` is
+            negative, or not 0 where there is no distribution.
 
     References:
-        Xu et al. (2015), Show, attend and tell, arXiv:1502.03044; Williams (1992), Simple
+        Xu et al. (2015), Show, attend and tell, arXiv:1502.03044; Mnih, Heess, Graves, Kavukcuoglu
+        (2014), Recurrent models of visual attention, arXiv:1406.6247; Williams (1992), Simple
         statistical gradient-following algorithms for connectionist reinforcement learning.
     """
 
-    def __init__(self, *args, baseline="moving", entropy_weight=0.0, **kwargs):
+    def __init__(self, *args, baseline="moving", entropy_weight=0.0, cost="likelihood", **kwargs):
         super().__init__(*args, **kwargs)
-        if baseline not in BASELINES:
-            raise ValueError(f"baseline must be one of {', '.join(BASELINES)}, got {baseline!r}")
+        for name, value, values in (("baseline", baseline, BASELINES), ("cost", cost, COSTS)):
+            if value not in values:
+                raise ValueError(f"{name} must be one of {', '.join(values)}, got {value!r}")
         if entropy_weight < 0:
             raise ValueError(f"entropy_weight must not be negative, got {entropy_weight}")
-        expected = {"logits", "weights", "distribution"}
-        expected |= {"baseline"} if baseline == "learned" else set()
-        outputs = self.output
-        found = set(outputs) if isinstance(outputs, dict) else set()
+        found = set(self.output) if isinstance(self.output, dict) else set()
+        expected = {"logits"} | ({"baseline"} if baseline == "learned" else set())
+        if "log_probabilities" not in found:
+            expected |= {"weights", "distribution"}
+        elif entropy_weight:
+            raise ValueError("entropy_weight must be 0 where there is no distribution")
         if not expected <= found:
             raise ValueError(
                 f"outputs must be a dict with {', '.join(sorted(expected))}, "
-                f"got {', '.join(sorted(found)) or type(outputs).__name__}"
+                f"got {', '.join(sorted(found)) or type(self.output).__name__}"
             )
-        self.baseline, self.entropy_weight = baseline, entropy_weight
+        self.baseline, self.entropy_weight, self.cost = baseline, entropy_weight, cost
         if baseline == "moving":
             self.moving_loss = self.add_weight(
                 shape=(), initializer="zeros", trainable=False, name="moving_loss"
@@ -77,21 +87,34 @@ class Reinforced(keras.Model):
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         losses = _sums(_crossentropies(y, y_pred["logits"]), sample_weight)
-        constant = ops.stop_gradient(losses)
-        counted = _counted(sample_weight, y_pred["weights"])
-        surrogate = -self.entropy_weight * _sums(entropy(y_pred["distribution"]), counted)
+        costs = (
+            losses
+            if self.cost == "likelihood"
+            else _sums(_errors(y, y_pred["logits"]), sample_weight)
+        )
+        costs = ops.stop_gradient(costs)[:, None]
+        chosen, surrogate = self._choices(y_pred, sample_weight)
         if self.baseline == "learned":
-            baseline = ops.reshape(ops.cast(y_pred["baseline"], "float32"), (-1,))
-            surrogate = surrogate + ops.square(baseline - constant)
+            baseline = ops.cast(y_pred["baseline"], "float32")
+            baseline = baseline[:, None] if len(baseline.shape) == 1 else baseline
+            surrogate = surrogate + _sums(ops.square(baseline - costs))
         else:
             baseline = ops.convert_to_tensor(self.moving_loss)
-        chosen = _sums(log_probability(y_pred["weights"], y_pred["distribution"]), counted)
-        surrogate = surrogate + reinforce(losses, chosen, ops.stop_gradient(baseline))
+        surrogate = surrogate + _sums(reinforce(costs, chosen, ops.stop_gradient(baseline)))
         if training and self.baseline == "moving":
-            self.moving_loss.assign(0.9 * self.moving_loss + 0.1 * ops.mean(constant))
+            self.moving_loss.assign(0.9 * self.moving_loss + 0.1 * ops.mean(costs))
         # The surrogate is there for its gradient; its value, which means nothing, is taken off.
         total = ops.mean(losses + surrogate - ops.stop_gradient(surrogate))
         return total + sum(self.losses)
+
+    def _choices(self, y_pred, sample_weight):
+        """Return log α_z of the picks, (B, 1) or (B, T), and −λ H of each example."""
+        if "log_probabilities" in y_pred:
+            return ops.cast(y_pred["log_probabilities"], "float32"), 0.0
+        counted = _counted(sample_weight, y_pred["weights"])
+        uncertain = _sums(entropy(y_pred["distribution"]), counted)
+        chosen = _sums(log_probability(y_pred["weights"], y_pred["distribution"]), counted)
+        return chosen[:, None], -self.entropy_weight * uncertain
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         return super().compute_metrics(x, y, y_pred["logits"], sample_weight)
@@ -101,6 +124,7 @@ class Reinforced(keras.Model):
             **super().get_config(),
             "baseline": self.baseline,
             "entropy_weight": self.entropy_weight,
+            "cost": self.cost,
         }
 
 
@@ -119,6 +143,12 @@ def _crossentropies(labels, logits):
     return ops.sparse_categorical_crossentropy(
         ops.cast(labels, "int32"), ops.cast(logits, "float32"), from_logits=True
     )
+
+
+def _errors(labels, logits):
+    """Say of each label whether another is likelier, 1 or 0, of the shape of the labels."""
+    likeliest = ops.argmax(logits, axis=-1)
+    return ops.cast(ops.not_equal(likeliest, ops.cast(labels, likeliest.dtype)), "float32")
 
 
 def _sums(numbers, weights=None):

@@ -41,10 +41,25 @@ def encode(model, room=64):
         return encoder
     context = keras.Input((None,), dtype="int32", name="context")
     encoded = encoder(context)
-    places = [(0, 0), (room, 0), (0, 0), (0, 0)]
-    past = tree.map_structure(lambda x: ops.pad(x, places), encoded["state"]["past"])
-    state = {**encoded["state"], "past": past}
+    state = with_room(encoded["state"], room)
     return keras.Model(context, {"memory": encoded["memory"], "state": state}, name="encode")
+
+
+def room_of(state):
+    """Return how many places the cache in a state has; None for a state without a cache."""
+    return tree.flatten(state["past"])[0].shape[1] if _has_past(state) else None
+
+
+def with_room(state, room):
+    """Return a state whose cache has `room` places: new ones in front, or its newest ones."""
+    had = room_of(state) or 0  # an encoder's, of no place, has an unknown number
+
+    def fit(tensor):
+        if room < had:
+            return tensor[:, had - room :]
+        return ops.pad(tensor, [(0, 0), (room - had, 0), (0, 0), (0, 0)])
+
+    return {**state, "past": tree.map_structure(fit, state["past"])}
 
 
 def most_tokens(model):
@@ -107,13 +122,15 @@ class Step(keras.layers.Layer):
         ValueError: the state has a cache without a place: it did not come from `encode`.
     """
 
+    room_of, with_room = staticmethod(room_of), staticmethod(with_room)
+
     def __init__(self, decoder, **kwargs):
         super().__init__(**kwargs)
         self.decoder = decoder
         self.built = True
 
     def call(self, tokens, memory, state):
-        if _has_past(state) and 0 in [x.shape[1] for x in tree.flatten(state["past"])]:
+        if room_of(state) == 0:
             raise ValueError("the past in state has room for no token: take it from encode(model)")
         target = ops.expand_dims(tokens, 1)
         outputs = self.decoder({"memory": memory, "state": state, "target": target})

@@ -3,7 +3,10 @@
 Attention is one idea with small variations: *score → mask → normalise → read*.
 """
 
+from keras_attention.ops import addressing
+from keras_attention.ops.bags import position_encoding
 from keras_attention.ops.ctc import ctc_alignment, ctc_loss
+from keras_attention.ops.glimpses import glimpse, normal_log_probability
 from keras_attention.ops.hard import (
     HardLookup,
     entropy,
@@ -40,6 +43,7 @@ __all__ = [
     "HardLookup",
     "Lookup",
     "additive",
+    "addressing",
     "align_mask",
     "causal_mask",
     "concat",
@@ -53,6 +57,7 @@ __all__ = [
     "gated_update",
     "gaussian",
     "general",
+    "glimpse",
     "hard_lookup",
     "local_lookup",
     "location",
@@ -61,7 +66,9 @@ __all__ = [
     "lookup",
     "marginal_log_likelihood",
     "masked_softmax",
+    "normal_log_probability",
     "padding_mask",
+    "position_encoding",
     "predicted_centres",
     "project",
     "reinforce",

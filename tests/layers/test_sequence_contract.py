@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_attention import layers
 from tests import contract
-from tests.contract import B, S, SequenceCase, as_numpy, model_of
+from tests.contract import B, Q, S, SequenceCase, as_numpy, model_of
 
 H, DEPTH, WIDTH = 2, 13, 14  # sines and cosines come in pairs
 
@@ -26,6 +26,10 @@ def causal_self_attention(norm_first, **kwargs):
     return layers.CausalSelfAttention(attention(**kwargs), norm_first, **kwargs)
 
 
+def over_frames(**kwargs):
+    return layers.OverFrames(keras.layers.Dense(Q, **kwargs), **kwargs)
+
+
 WEIGHTS = (B, H, S, S)
 CASES = [
     *(
@@ -36,6 +40,7 @@ CASES = [
         )
         for order, norm_first in (("post_norm", False), ("pre_norm", True))
     ),
+    SequenceCase("over_frames", over_frames),
     SequenceCase("feed_forward_post_norm", partial(layers.FeedForward, 17)),
     SequenceCase("feed_forward_pre_norm", partial(layers.FeedForward, 17, norm_first=True)),
     SequenceCase("learned_positions", partial(layers.LearnedPositions, S)),

@@ -268,7 +268,8 @@ def test_xla_compiles_training_on_sentences_whose_length_is_known_only_then(atte
 
 LOAD = """
 import sys, numpy as np, keras, keras_attention
-inputs = dict(np.load(sys.argv[1]))
+with np.load(sys.argv[1]) as arrays:
+    inputs = dict(arrays)
 for path in sys.argv[2:]:
     model = keras.saving.load_model(path)
     view = keras_attention.models.attention(model)
@@ -302,9 +303,9 @@ def test_a_saved_model_is_the_same_in_a_fresh_process_on_every_backend(tmp_path)
         _, errors = reader.communicate()
         assert reader.returncode == 0, errors
         for name, outputs in expected.items():
-            loaded = np.load(tmp_path / backend / f"{name}.keras.npz")
-            for key, value in outputs.items():
-                np.testing.assert_allclose(loaded[key], value, atol=1e-5, err_msg=backend)
+            with np.load(tmp_path / backend / f"{name}.keras.npz") as loaded:
+                for key, value in outputs.items():
+                    np.testing.assert_allclose(loaded[key], value, atol=1e-5, err_msg=backend)
 
 
 def test_the_order_of_the_inputs_does_not_matter(model):

@@ -1,0 +1,270 @@
+"""A network that looks: a glimpse, a thought, and from it where to look next.
+
+l_t ~ N(tanh(W_l s_{t−1}), σ² I),   g_t = f_g(ρ(x, l_t), l_t),   h_t = cell(g_t, h_{t−1})
+"""
+
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from keras_attention.ops import glimpse, normal_log_probability
+from keras_attention.ops.glimpses import check_glimpse
+
+MERGES = ("add", "multiply")
+POLICIES = ("learned", "centre", "random")
+
+
+class Looks(NamedTuple):
+    """What T looks left: all float32 but for `outputs` and `states`, which have the layer's dtype.
+
+    `outputs` (B, T, U), the cell's after each glimpse; `states` (B, T, L), those that each place
+    was chosen by; `locations` (B, T, 2), and `log_probabilities` (B, T) of them, 0 where there is
+    no choice.
+    """
+
+    outputs: Any
+    states: Any
+    locations: Any
+    log_probabilities: Any
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class GlimpseNetwork(keras.layers.Layer):
+    """See a place of a picture: what is there, and where that is, in one vector.
+
+    The retina and the glimpse network of Mnih et al. (2014), section 3.1 and appendix, and with
+    `merge="multiply"` that of Ba et al. (2015), section 3:
+
+        what = ReLU(W₁ ρ(x, l)),   where = ReLU(W₂ l),
+        g = ReLU(W₃ what + W₄ where)   or   ReLU(W₃ what) ⊙ ReLU(W₄ where)
+
+    Our names / the paper's: `size` / g_w, `scales` / k, what / h_g, where / h_l.
+
+    Args:
+        units: width of the result.
+        size: cells of a patch along each side.
+        scales: number of patches, each twice as wide as the one before.
+        hidden: width of what and of where; None: half of `units`.
+        merge: `"add"` or `"multiply"`.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        pictures: (B, H, W, C).
+        locations: (B, 2), row and column in [−1, 1], see `keras_attention.ops.glimpse`.
+
+    Returns:
+        (B, units).
+
+    Raises:
+        ValueError: a number is not positive, there is no such merge, or a glimpse is larger than
+            the picture.
+
+    Example:
+    >>> import numpy as np
+    >>> see = GlimpseNetwork(units=16, size=4, scales=2)
+    >>> tuple(see(np.ones((3, 8, 9, 1)), np.zeros((3, 2))).shape)
+    (3, 16)
+
+    References:
+        Mnih, Heess, Graves, Kavukcuoglu (2014), Recurrent models of visual attention,
+        arXiv:1406.6247; Ba, Mnih, Kavukcuoglu (2015), Multiple object recognition with visual
+        attention, arXiv:1412.7755.
+    """
+
+    def __init__(self, units, size, scales=1, hidden=None, merge="add", **kwargs):
+        super().__init__(**kwargs)
+        if units < 1 or (hidden is not None and hidden < 1):
+            raise ValueError(f"units and hidden must be positive, got {units} and {hidden}")
+        if merge not in MERGES:
+            raise ValueError(f"merge must be one of {', '.join(MERGES)}, got {merge!r}")
+        self.units, self.size, self.scales = units, size, scales
+        self.hidden, self.merge = hidden, merge
+
+        def dense(width, name, activation="relu"):
+            return keras.layers.Dense(width, activation, dtype=self.dtype_policy, name=name)
+
+        activation = None if merge == "add" else "relu"
+        self.see = dense(hidden or -(-units // 2), "see")
+        self.place = dense(hidden or -(-units // 2), "place")
+        self.what, self.where = dense(units, "what", activation), dense(units, "where", activation)
+
+    def build(self, pictures_shape, locations_shape=None):
+        if len(pictures_shape) != 4 or not all(isinstance(n, int) for n in pictures_shape[1:]):
+            raise ValueError(
+                "pictures must have shape (B, H, W, C), height, width and channels known, "
+                f"got {tuple(pictures_shape)}"
+            )
+        batch, height, width, channels = pictures_shape
+        check_glimpse(height, width, self.size, self.scales)
+        self.see.build((batch, self.scales * self.size**2 * channels))
+        self.place.build((batch, 2))
+        self.what.build((batch, self.see.units))
+        self.where.build((batch, self.place.units))
+
+    def call(self, pictures, locations):
+        patches = glimpse(pictures, locations, self.size, self.scales)
+        flat = ops.reshape(patches, (-1, self.see.kernel.shape[0]))
+        what, where = self.what(self.see(flat)), self.where(self.place(locations))
+        return ops.relu(what + where) if self.merge == "add" else what * where
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "size": self.size,
+            "scales": self.scales,
+            "hidden": self.hidden,
+            "merge": self.merge,
+        }
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class GlimpseRNN(keras.layers.Layer):
+    """Look at a picture several times, each time where the state before sends the eye.
+
+    The core and the location network of Mnih et al. (2014), section 3.1. Before look t a place is
+    chosen by the state s_{t−1}: drawn around its mean in training, the mean itself afterwards,
+
+        l_t ~ N(tanh(W_l s_{t−1}), σ² I),   g_t = f_g(x, l_t),   h_t = cell(g_t, h_{t−1}).
+
+    The state that chooses is h, or with a `locator`, a second cell above, its own, as in section 3
+    of Ba et al. (2015): s_t = locator(h_t, s_{t−1}). The choice has no gradient: train it by
+    REINFORCE (`keras_attention.models.Reinforced`) from the log-probabilities that are returned.
+    Their gradient stops before h, so that the choice of places does not disturb what is seen. All
+    states are 0 at first, so that the first look is near the middle, unless a first state is given.
+
+    Args:
+        network: a `GlimpseNetwork`.
+        cell: a recurrent cell of Keras whose first state is what it outputs.
+        looks: T, the number of glimpses.
+        locator: another such cell, or None.
+        policy: `"learned"`; or, to compare with, `"centre"`: always the middle, or `"random"`:
+            anywhere, also at inference.
+        deviation: σ, positive; the picture is 2 wide.
+        seed: of the draws.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        pictures: (B, H, W, C).
+        first_state: the locator's first state, (B, L).
+        training: whether to draw places around their means.
+
+    Returns:
+        `Looks`. The locations are clipped to the picture, the log-probabilities those of the places
+        before they were.
+
+    Raises:
+        ValueError: a number is not positive, there is no such policy, `first_state` comes without
+            a locator, or a glimpse is larger than the picture.
+
+    Example:
+    >>> import keras, numpy as np
+    >>> eye = GlimpseNetwork(units=16, size=4, scales=2)
+    >>> looks = GlimpseRNN(eye, keras.layers.SimpleRNNCell(11), looks=5)(np.ones((3, 8, 9, 1)))
+    >>> tuple(looks.outputs.shape), tuple(looks.locations.shape)
+    ((3, 5, 11), (3, 5, 2))
+
+    References:
+        Mnih, Heess, Graves, Kavukcuoglu (2014), arXiv:1406.6247; Ba, Mnih, Kavukcuoglu (2015),
+        arXiv:1412.7755.
+    """
+
+    def __init__(
+        self,
+        network,
+        cell,
+        looks,
+        locator=None,
+        policy="learned",
+        deviation=0.15,
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if looks < 1 or not deviation > 0:
+            raise ValueError(f"looks and deviation must be positive, got {looks} and {deviation}")
+        if policy not in POLICIES:
+            raise ValueError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}")
+        self.network, self.cell, self.looks, self.locator = network, cell, looks, locator
+        self.policy, self.deviation, self.seed = policy, deviation, seed
+        self.generator = keras.random.SeedGenerator(seed)
+        self.choose = keras.layers.Dense(2, "tanh", dtype=self.dtype_policy, name="choose")
+
+    def build(self, pictures_shape, first_state_shape=None):
+        batch = pictures_shape[0]
+        for part, shape in (
+            (self.network, pictures_shape),
+            (self.cell, (batch, self.network.units)),
+            (self.locator, (batch, self.cell.output_size)),
+        ):
+            if part is not None and not part.built:  # what was loaded from a file comes built
+                part.build(shape)
+        if self.policy == "learned":
+            self.choose.build((batch, (self.locator or self.cell).output_size))
+
+    def call(self, pictures, first_state=None, training=None):
+        if first_state is not None and self.locator is None:
+            raise ValueError("first_state is that of a locator: give one")
+        batch = ops.shape(pictures)[0]
+
+        def zeros(cell):
+            return [ops.zeros((batch, size), dtype=self.compute_dtype) for size in _sizes(cell)]
+
+        own, locators = zeros(self.cell), zeros(self.locator) if self.locator else []
+        if first_state is not None:
+            locators[0] = ops.cast(first_state, self.compute_dtype)
+        draws = self._draws((batch, self.looks, 2), training)
+        # The looks are few: written out, without a loop, XLA can arrange them all.
+        steps = []
+        for look in range(self.looks):
+            state = (locators or own)[0]
+            location, log_probability = self._place(state, draws[:, look])
+            output, own = self.cell(self.network(pictures, location), own)
+            if self.locator is not None:
+                _, locators = self.locator(ops.stop_gradient(output), locators)
+            steps.append((output, state, location, log_probability))
+        return Looks(*(ops.stack(each, axis=1) for each in zip(*steps, strict=True)))
+
+    def _draws(self, shape, training):
+        """Return what a place is made of beside its mean; a loop cannot draw on every backend."""
+        if self.policy == "random":
+            return keras.random.uniform(shape, -1.0, 1.0, "float32", self.generator)
+        if self.policy == "learned" and training:
+            return keras.random.normal(shape, 0.0, self.deviation, "float32", self.generator)
+        return ops.zeros(shape, dtype="float32")
+
+    def _place(self, state, draw):
+        """Return a place (B, 2), in the picture and without gradient, and ln p of it, (B,)."""
+        if self.policy != "learned":
+            return draw, ops.zeros_like(draw[:, 0])
+        if self.locator is None:
+            state = ops.stop_gradient(state)
+        mean = ops.cast(self.choose(state), "float32")
+        place = ops.stop_gradient(mean + draw)
+        log_probability = normal_log_probability(place, mean, self.deviation)
+        return ops.clip(place, -1.0, 1.0), log_probability
+
+    def get_config(self):
+        parts = {"network": self.network, "cell": self.cell, "locator": self.locator}
+        return {
+            **super().get_config(),
+            **{name: keras.saving.serialize_keras_object(part) for name, part in parts.items()},
+            "looks": self.looks,
+            "policy": self.policy,
+            "deviation": self.deviation,
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        parts = {
+            name: keras.saving.deserialize_keras_object(config[name])
+            for name in ("network", "cell", "locator")
+        }
+        return cls(**{**config, **parts})
+
+
+def _sizes(cell):
+    """Return the widths of the states of a cell of Keras, a list."""
+    return cell.state_size if isinstance(cell.state_size, (list, tuple)) else [cell.state_size]

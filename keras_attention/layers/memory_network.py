@@ -1,0 +1,236 @@
+"""The parts of an end-to-end memory network: sentences as vectors, their times, and the hop.
+
+m_i = Σ_j l_j ⊙ A x_ij + T_A(i);   p = softmax(uᵀ m_i);   u ← H u + Σ_i p_i c_i
+"""
+
+import keras
+from keras import ops
+
+from keras_attention.layers.attention import Attention
+from keras_attention.ops import align_mask, dot, lookup, padding_mask, position_encoding
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class BagOfWords(keras.layers.Layer):
+    """Make one vector of each sentence: the sum of its words' embeddings, Σ_j l_j ⊙ A x_j.
+
+    Section 4.1 of Sukhbaatar et al. (2015). Our names / the paper's: the table / Aᵀ (or B, C, W),
+    the encoding / l. Id 0 is padding and adds nothing.
+
+    Args:
+        vocabulary: number of ids, V.
+        units: width of the embedding, D.
+        encode_positions: whether words are weighted by where they stand (the paper's PE); else
+            they are just summed, and their order is lost (its BoW).
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        x: ids (…, J); with `reverse` vectors (…, D).
+        reverse: whether to go from vectors to words, with the same table: logits W x.
+
+    Returns:
+        Vectors (…, D); with `reverse` logits (…, V).
+
+    Raises:
+        ValueError: a number is not positive.
+
+    Example:
+    >>> import numpy as np
+    >>> tuple(BagOfWords(vocabulary=11, units=5)(np.array([[3, 1, 4, 0], [2, 0, 0, 0]])).shape)
+    (2, 5)
+
+    References:
+        Sukhbaatar, Szlam, Weston, Fergus (2015), End-to-end memory networks, arXiv:1503.08895.
+    """
+
+    def __init__(self, vocabulary, units, encode_positions=True, **kwargs):
+        super().__init__(**kwargs)
+        if vocabulary < 1 or units < 1:
+            raise ValueError(f"vocabulary and units must be positive, got {vocabulary} and {units}")
+        self.vocabulary, self.units = vocabulary, units
+        self.encode_positions = encode_positions
+
+    def build(self, x_shape):
+        self.table = self.add_weight(
+            shape=(self.vocabulary, self.units),
+            initializer=keras.initializers.RandomNormal(stddev=0.1),
+            name="table",
+        )
+
+    def call(self, x, reverse=False):
+        if reverse:
+            return ops.matmul(x, ops.transpose(self.table))
+        words, mask = ops.take(self.table, x, axis=0), padding_mask(x)
+        weights = position_encoding(mask, self.units) if self.encode_positions else mask[..., None]
+        return ops.sum(words * ops.cast(weights, words.dtype), axis=-2)
+
+    def compute_output_spec(self, x, reverse=False):
+        width = self.vocabulary if reverse else self.units
+        return keras.KerasTensor((*x.shape[:-1], width), self.compute_dtype)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary": self.vocabulary,
+            "units": self.units,
+            "encode_positions": self.encode_positions,
+        }
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class MemoryTimes(keras.layers.Layer):
+    """Count how long ago each sentence of a memory was, the latest being 0.
+
+    The index i of the temporal encoding T(i), section 4.1 of Sukhbaatar et al. (2015); an embedding
+    of it is what the lecture notes call a separate embedding for each position of the input. In
+    training some times are skipped at random (section 4.2, "RN"), as if empty sentences stood
+    between: a model then learns the times that its stories are too short for.
+
+    Args:
+        length: number of times that there are; what is older shares the last one.
+        noise: how probable it is that a time is skipped before a sentence; the paper's is 0.1.
+        seed: of the noise.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        story: sentences (B, S, J), the latest first; only their number counts.
+        training: whether to skip times.
+
+    Returns:
+        Integers (B, S).
+
+    Raises:
+        ValueError: there are more sentences than times, the length is not positive, or the noise is
+            no probability.
+
+    Example:
+    >>> import numpy as np
+    >>> np.array(MemoryTimes(length=50)(np.ones((1, 3, 7), "int32"))).tolist()
+    [[0, 1, 2]]
+
+    References:
+        Sukhbaatar, Szlam, Weston, Fergus (2015), End-to-end memory networks, arXiv:1503.08895.
+    """
+
+    def __init__(self, length, noise=0.0, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        if length < 1 or not 0 <= noise < 1:
+            raise ValueError(
+                "length must be positive and noise at least 0 and below 1, got "
+                f"{length} and {noise}"
+            )
+        self.length, self.noise, self.seed = length, noise, seed
+        self.random = keras.random.SeedGenerator(seed)
+
+    def call(self, story, training=False):
+        self.check_length(story.shape[1])
+        shape = ops.shape(story)[:2]
+        times = ops.broadcast_to(ops.arange(shape[1], dtype="int32")[None], shape)
+        if training and self.noise > 0:
+            skipped = keras.random.uniform(shape, seed=self.random) < self.noise
+            times = times + ops.cumsum(ops.cast(skipped, "int32"), axis=1)
+        return ops.minimum(times, self.length - 1)
+
+    def compute_output_spec(self, story, training=False):
+        self.check_length(story.shape[1])
+        return keras.KerasTensor(story.shape[:2], "int32")
+
+    def check_length(self, length):
+        """Check that there are times for so many sentences; an unknown number passes."""
+        if isinstance(length, int) and length > self.length:  # JAX has those that are no integers
+            raise ValueError(
+                f"there are {self.length} times, got a story of {length} sentences; build the "
+                "model with more, or leave out the oldest"
+            )
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "length": self.length,
+            "noise": self.noise,
+            "seed": self.seed,
+        }
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class MemoryHop(Attention):
+    """Look into the memory once, and add what is read to the question: u ← H u + Σ_i p_i c_i.
+
+    Eqs. 1 and 2 of Sukhbaatar et al. (2015). Our names / the paper's: query / u, keys / m, values /
+    c, weights / p, read / o.
+
+    Args:
+        mapped: whether the query goes through a learned matrix H before the read is added, for
+            layer-wise tying; else H is the identity.
+        linear_start: whether the softmax can be left out, as at the beginning of the paper's
+            training (section 4.2, "LS"): a weight that is not trained, `linear`, is 0 with the
+            softmax and 1 without. The "weights" are then the scores, and do not sum to 1.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        query: (B, T, D), or (B, D) for a single query.
+        keys: (B, S, D).
+        values: (B, S, D). Defaults to the keys.
+        attention_mask: booleans (B, S) or (B, T, S), True for memories that are not empty.
+        return_attention_scores: whether to return `(query, weights)`.
+
+    Returns:
+        The next query, (B, T, D), and on request the weights (B, T, S), float32; as for every
+        attention layer of the package (B, D) and (B, S, 1) for a single query.
+
+    Raises:
+        ValueError: the widths differ, or a shape or the mask is not as above.
+
+    Example:
+    >>> import numpy as np
+    >>> question, memory = np.ones((2, 5)), np.ones((2, 7, 5))
+    >>> u, weights = MemoryHop()(question, memory, return_attention_scores=True)
+    >>> tuple(u.shape), tuple(weights.shape)
+    ((2, 5), (2, 7, 1))
+
+    References:
+        Sukhbaatar, Szlam, Weston, Fergus (2015), End-to-end memory networks, arXiv:1503.08895.
+    """
+
+    def __init__(self, mapped=False, linear_start=False, **kwargs):
+        super().__init__(**kwargs)
+        self.mapped, self.linear_start = mapped, linear_start
+
+    def build_parts(self, query_shape, keys_shape, values_shape):
+        widths = {query_shape[-1], keys_shape[-1], values_shape[-1]}
+        if len(widths) > 1:
+            raise ValueError(
+                "in a hop query, keys and values are equally wide, got query (B, T, D) = "
+                f"{tuple(query_shape)}, keys {tuple(keys_shape)} and values {tuple(values_shape)}"
+            )
+        width = query_shape[-1]
+        if self.mapped:
+            self.kernel = self.add_weight(
+                shape=(width, width),
+                initializer=keras.initializers.RandomNormal(stddev=0.1),
+                name="kernel",
+            )
+        if self.linear_start:
+            self.linear = self.add_weight(
+                shape=(), initializer="zeros", trainable=False, name="linear"
+            )
+
+    def look(self, query, memory, past, noise=None):
+        scores = dot(query, memory.keys)
+        read, weights, _ = lookup(scores, memory.values, memory.mask)
+        if self.linear_start:
+            seen = True if memory.mask is None else align_mask(memory.mask, scores)
+            linear = ops.cast(self.linear, "float32")
+            weights = ops.where(
+                linear > 0.5, ops.where(seen, ops.cast(scores, "float32"), 0.0), weights
+            )
+            read = ops.matmul(ops.cast(weights, read.dtype), memory.values)
+        query = ops.matmul(query, self.kernel) if self.mapped else query
+        return query + read, weights, past
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "mapped": self.mapped,
+            "linear_start": self.linear_start,
+        }

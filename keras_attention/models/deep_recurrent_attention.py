@@ -1,0 +1,96 @@
+"""The deep recurrent attention model: labels in a row, several glimpses of a picture for each.
+
+a coarse picture → s₀,   l_t ← s_{t−1},   h_t = LSTM₁(g_t, h_{t−1}),   s_t = LSTM₂(h_t, s_{t−1}),
+logits of label n ← h after its last glimpse
+"""
+
+import keras
+from keras import layers, ops
+
+from keras_attention.layers import GlimpseNetwork, GlimpseRNN
+from keras_attention.models.encoder_decoder import check_sizes
+from keras_attention.models.reinforced import Reinforced
+
+
+def build_deep_recurrent_attention(
+    shape,
+    labels=10,
+    length=2,
+    looks=3,
+    size=8,
+    scales=2,
+    units=128,
+    coarse=4,
+    deviation=0.2,
+    policy="learned",
+    name="deep_recurrent_attention",
+):
+    """Build the model of Ba et al. (2015) for labels in a row, all of the same number.
+
+    The context network sees the whole picture, but each square of `coarse` × `coarse` pixels as one
+    mean, and starts the upper net alone, which chooses places; the labels are read off the lower
+    one, so that they must come from glimpses.
+
+    Args:
+        shape: height, width and channels of the pictures; the sides are multiples of `coarse`.
+        labels: number of labels, V.
+        length: N, labels a picture.
+        looks: glimpses a label.
+        size: cells of a patch along each side.
+        scales: patches a glimpse, each twice as wide as the one before.
+        units: width of the glimpse network and of both recurrent nets.
+        coarse: side of the squares that the context network sees as one pixel.
+        deviation: σ of the places around their means, of a picture that is 2 wide.
+        policy: `"learned"`; or, to compare with, `"centre"` or `"random"`, as for `GlimpseRNN`.
+        name: name of the model.
+
+    Returns:
+        A `Reinforced` model, to be compiled without a loss: pictures (B, H, W, C) → a dict with
+        "logits" (B, N, V); "locations" (B, N·looks, 2), "log_probabilities" and "baseline"
+        (B, N·looks), as for `build_recurrent_attention`; the baseline is the number of errors that
+        is to be expected.
+
+    Raises:
+        ValueError: a number is not positive, there is no such policy, a glimpse is larger than the
+            picture, or its sides are no multiples of `coarse`.
+
+    References:
+        Ba, Mnih, Kavukcuoglu (2015), Multiple object recognition with visual attention,
+        arXiv:1412.7755.
+    """
+    check_sizes(labels=labels, length=length, looks=looks, units=units, coarse=coarse)
+    if len(shape) != 3 or not all(isinstance(size, int) for size in shape):
+        raise ValueError(f"shape must be (height, width, channels) of pictures, got {shape}")
+    if shape[0] % coarse or shape[1] % coarse:
+        raise ValueError(
+            f"the sides of the pictures must be multiples of coarse = {coarse}, "
+            f"got {shape[0]} × {shape[1]}"
+        )
+    # Layers
+    learns = policy == "learned"  # where nothing is chosen, nothing teaches who would choose
+    shrink = layers.AveragePooling2D(coarse, name="coarse")
+    to_context = layers.Dense(units, "tanh", trainable=learns, name="context")
+    core = GlimpseRNN(
+        GlimpseNetwork(units, size, scales, merge="multiply", name="glimpse"),
+        layers.LSTMCell(units, name="core"),
+        length * looks,
+        locator=layers.LSTMCell(units, trainable=learns, name="locator"),
+        policy=policy,
+        deviation=deviation,
+        name="looks",
+    )
+    to_logits = layers.Dense(labels, name="logits")
+    to_baseline = layers.Dense(1, name="baseline")
+
+    # Model
+    pictures = keras.Input(shape, name="pictures")
+    context = to_context(layers.Flatten(name="flat")(shrink(pictures)))
+    seen = core(pictures, context)
+    baseline = to_baseline(ops.stop_gradient(seen.states))
+    outputs = {
+        "baseline": ops.squeeze(baseline, -1),
+        "locations": seen.locations,
+        "log_probabilities": seen.log_probabilities,
+        "logits": to_logits(seen.outputs[:, looks - 1 :: looks]),
+    }
+    return Reinforced(pictures, outputs, baseline="learned", cost="errors", name=name)

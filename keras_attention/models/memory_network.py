@@ -1,0 +1,134 @@
+"""The end-to-end memory network: a question is answered by looking at a story again and again.
+
+m_i = Σ_j l_j ⊙ A x_ij + T_A(i);   u = Σ_j l_j ⊙ B q_j;   u ← u + Σ_i p_i c_i;   logits = W u
+"""
+
+from functools import partial
+
+import keras
+from keras import layers, ops
+from keras.initializers import RandomNormal
+
+from keras_attention.layers import BagOfWords, MemoryHop, MemoryTimes
+from keras_attention.models.encoder_decoder import check_sizes
+
+TYINGS = ("adjacent", "layerwise")
+
+
+def build_memory_network(
+    vocabulary,
+    units=20,
+    hops=3,
+    memory_size=50,
+    tying="adjacent",
+    times=True,
+    encode_positions=True,
+    noise=0.1,
+    linear_start=True,
+    name="memory_network",
+):
+    """Build the network of Sukhbaatar et al. (2015) that answers questions about a story.
+
+    Each sentence of the story is a key and a value, m_i and c_i; the question looks for sentences
+    that are like it, adds what it read, and looks again with that.
+
+    Args:
+        vocabulary: number of ids, V, of words and answers alike; 0 is padding.
+        units: width of all embeddings, the paper's d.
+        hops: number of lookups, the paper's K.
+        memory_size: most sentences of a story.
+        tying: `"adjacent"`: the values of one hop are the keys of the next, A^{k+1} = C^k, with
+            B = A¹ and Wᵀ = C^K; or `"layerwise"`: all hops share A and C, and there is a matrix H
+            from hop to hop, as in a recurrent network. B and W are then their own.
+        times: whether sentences are told apart by when they were: with the embeddings T_A and T_C
+            of their times, one for each; without them the order of the story is lost.
+        encode_positions: whether the order of the words in a sentence counts.
+        noise: how probable it is in training that a time is skipped, see `MemoryTimes`.
+        linear_start: whether training can begin without the softmax, see `set_linear`.
+        name: of the model.
+
+    Returns:
+        A functional `keras.Model`: `{"question": ids (B, J), "story": ids (B, S, J)}` → logits
+        (B, V). The story's latest sentence comes first, empty ones last. The view `memory_hops`
+        shows the weights.
+
+    Raises:
+        ValueError: there is no such tying, or a number is not positive.
+
+    References:
+        Sukhbaatar, Szlam, Weston, Fergus (2015), End-to-end memory networks, arXiv:1503.08895.
+    """
+    check_sizes(vocabulary=vocabulary, units=units, hops=hops, memory_size=memory_size)
+    if tying not in TYINGS:
+        raise ValueError(f"tying must be one of {', '.join(TYINGS)}, got {tying!r}")
+    adjacent = tying == "adjacent"
+
+    # Layers
+    def make_bag(name):
+        return BagOfWords(vocabulary, units, encode_positions, name=name)
+
+    memories = range(hops + 1 if adjacent else 2)  # A¹, C¹ = A², …, C^K; or A, C
+    sentence_bags = [make_bag(f"sentences_{k}") for k in memories]
+    when = MemoryTimes(memory_size, noise, name="when")
+    time_embeddings = [
+        layers.Embedding(memory_size, units, RandomNormal(stddev=0.1), name=f"times_{k}")
+        for k in memories
+    ]
+    question_bag = sentence_bags[0] if adjacent else make_bag("question_bag")
+    hop_layers = [
+        MemoryHop(not adjacent, linear_start, name=f"hop_{k}") for k in range(1, hops + 1)
+    ]
+    if adjacent:
+        to_logits = partial(sentence_bags[-1], reverse=True)
+    else:
+        to_logits = layers.Dense(vocabulary, use_bias=False, name="logits")
+
+    # Model
+    question = keras.Input((None,), dtype="int32", name="question")
+    story = keras.Input((None, None), dtype="int32", name="story")
+    filled = ops.any(ops.not_equal(story, 0), axis=-1)
+    memory = [bag(story) for bag in sentence_bags]
+    if times:
+        indices = when(story)
+        memory = [m + embed(indices) for m, embed in zip(memory, time_embeddings, strict=True)]
+    u = question_bag(question)
+    for k, hop in enumerate(hop_layers):
+        keys, values = memory[k : k + 2] if adjacent else memory
+        u, _ = hop(u, keys, values, attention_mask=filled, return_attention_scores=True)
+    return keras.Model({"question": question, "story": story}, to_logits(u), name=name)
+
+
+def memory_hops(model):
+    """Return the view that shows where a memory network looked.
+
+    Args:
+        model: of `build_memory_network`.
+
+    Returns:
+        A functional `keras.Model` with the inputs of the model and the outputs `{"logits": (B, V),
+        "weights": (B, hops, S)}`.
+    """
+    weights = [hop.output[1][..., 0] for hop in _hops(model)]
+    inputs = {tensor.name: tensor for tensor in model.inputs}
+    outputs = {"logits": model.output, "weights": ops.stack(weights, axis=1)}
+    return keras.Model(inputs, outputs, name=f"{model.name}_hops")
+
+
+def set_linear(model, linear):
+    """Leave the softmax of all hops out, or put it in; what is compiled stays compiled.
+
+    Args:
+        model: of `build_memory_network`, with `linear_start`.
+        linear: whether to leave it out.
+
+    Raises:
+        ValueError: the model was built without `linear_start`.
+    """
+    for hop in _hops(model):
+        if not hop.linear_start:
+            raise ValueError(f"{model.name} was built without linear_start, its softmax stays")
+        hop.linear.assign(float(linear))
+
+
+def _hops(model):
+    return [layer for layer in model.layers if isinstance(layer, MemoryHop)]

@@ -1,0 +1,79 @@
+"""The deep recurrent attention model: who may know what, shapes, files."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attention.models import Reinforced, build_deep_recurrent_attention
+from tests.contract import as_numpy, gradients_of_weights
+
+B, H, W, V, N, LOOKS, UNITS = 7, 15, 21, 5, 2, 3, 11
+SIZES = {"labels": V, "length": N, "looks": LOOKS, "size": 4, "scales": 2, "units": UNITS}
+
+
+def build(**options):
+    keras.utils.set_random_seed(2)
+    model = build_deep_recurrent_attention((H, W, 1), **{**SIZES, "coarse": 3, **options})
+    model.compile(keras.optimizers.SGD(1.0), jit_compile=keras.backend.backend() != "torch")
+    return model
+
+
+def examples():
+    rng = np.random.default_rng(0)
+    pictures = rng.uniform(size=(B, H, W, 1)).astype("float32")
+    return pictures, rng.integers(V, size=(B, N))
+
+
+def test_outputs_have_the_documented_shapes():
+    shapes = {name: x.shape for name, x in build().predict(examples()[0], verbose=0).items()}
+    assert shapes == {
+        "baseline": (B, N * LOOKS),
+        "locations": (B, N * LOOKS, 2),
+        "log_probabilities": (B, N * LOOKS),
+        "logits": (B, N, V),
+    }
+
+
+def test_a_compiled_fit_step_changes_every_weight():
+    model = build()
+    before = model.get_weights()
+    assert np.isfinite(model.fit(*examples(), verbose=0).history["loss"]).all()
+    for old, new, weight in zip(before, model.get_weights(), model.weights, strict=True):
+        assert np.isfinite(new).all(), weight.path
+        assert (old != new).any(), weight.path
+
+
+def test_the_context_says_where_to_look_first_and_nothing_about_the_labels():
+    model = build()
+    pictures, labels = map(ops.convert_to_tensor, examples())
+    model(pictures)
+
+    def loss():
+        logits = model(pictures, training=True)["logits"]
+        return ops.sum(ops.sparse_categorical_crossentropy(labels, logits, from_logits=True))
+
+    slopes = gradients_of_weights(model, loss)
+    for path, slope in slopes.items():
+        unseen = any(name in path for name in ("context", "locator", "choose", "baseline"))
+        assert (slope == 0).all() == unseen, path
+    first = as_numpy(model(pictures)["locations"])[:, 0]
+    assert len(np.unique(first, axis=0)) == B
+
+
+def test_it_survives_saving(tmp_path):
+    model, (pictures, labels) = build(), examples()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert type(loaded) is Reinforced
+    expected = model.predict(pictures, verbose=0)
+    for name, value in loaded.predict(pictures, verbose=0).items():
+        np.testing.assert_allclose(value, expected[name], atol=1e-6)
+    loaded.fit(pictures, labels, verbose=0)
+
+
+def test_bad_arguments_say_what_was_received():
+    with pytest.raises(ValueError, match="length must be positive, got 0"):
+        build(length=0)
+    with pytest.raises(ValueError, match=r"multiples of coarse = 4, got 15 × 21"):
+        build(coarse=4)

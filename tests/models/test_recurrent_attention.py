@@ -1,0 +1,95 @@
+"""The recurrent attention model: shapes, files, and what its training reaches."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attention.models import Reinforced, build_recurrent_attention
+from tests.contract import gradient
+
+B, H, W, V, T, UNITS = 7, 17, 19, 5, 3, 11
+SIZES = {"labels": V, "looks": T, "size": 4, "scales": 2, "units": UNITS}
+
+
+def build(**options):
+    keras.utils.set_random_seed(2)
+    model = build_recurrent_attention((H, W, 1), **{**SIZES, **options})
+    model.compile(keras.optimizers.SGD(1.0), jit_compile=keras.backend.backend() != "torch")
+    return model
+
+
+def examples():
+    rng = np.random.default_rng(0)
+    return rng.uniform(size=(B, H, W, 1)).astype("float32"), np.arange(B) % V
+
+
+def test_outputs_have_the_documented_shapes():
+    shapes = {name: x.shape for name, x in build().predict(examples()[0], verbose=0).items()}
+    assert shapes == {
+        "baseline": (B, T),
+        "locations": (B, T, 2),
+        "log_probabilities": (B, T),
+        "logits": (B, V),
+    }
+
+
+@pytest.mark.parametrize("policy", ["learned", "centre"])
+def test_a_compiled_fit_step_changes_every_weight(policy):
+    model = build(policy=policy)
+    before = model.get_weights()
+    assert np.isfinite(model.fit(*examples(), verbose=0).history["loss"]).all()
+    for old, new, weight in zip(before, model.get_weights(), model.weights, strict=True):
+        # where nothing is chosen there is no locator to train, and all places are 0
+        idle = ("locator", "place/", "where/kernel")
+        still = policy == "centre" and any(name in weight.path for name in idle)
+        assert np.isfinite(new).all(), weight.path
+        assert still or (old != new).any(), weight.path
+
+
+def test_the_picks_are_charged_with_errors_each_against_a_baseline_of_its_own():
+    """By hand: two pictures, one is right; Σ_t (c − b_t) ln p_t, and the baselines' error."""
+    model = build()
+    logits = ops.convert_to_tensor([[2.0, 0, 0, 0, 0], [2.0, 0, 0, 0, 0]])
+    baseline = np.array([[0.5, 0.25, 0.0], [0.5, 0.25, 1.0]], "float32")
+
+    def loss(log_probabilities, baseline):
+        y_pred = {
+            "logits": logits,
+            "log_probabilities": log_probabilities,
+            "baseline": baseline,
+        }
+        labels = ops.convert_to_tensor(np.array([0, 1]))
+        return model.compute_loss(y=labels, y_pred=y_pred, training=True)
+
+    costs = np.array([[0.0], [1.0]])
+    chosen, fitted = gradient(loss, np.zeros((2, T), "float32"), baseline)
+    np.testing.assert_allclose(chosen, (costs - baseline) / 2, atol=1e-6)
+    np.testing.assert_allclose(fitted, 2 * (baseline - costs) / 2, atol=1e-6)
+
+
+def test_it_survives_saving(tmp_path):
+    model, (pictures, labels) = build(), examples()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert type(loaded) is Reinforced
+    assert (loaded.cost, loaded.baseline) == ("errors", "learned")
+    expected = model.predict(pictures, verbose=0)
+    for name, value in loaded.predict(pictures, verbose=0).items():
+        np.testing.assert_allclose(value, expected[name], atol=1e-6)
+    loaded.fit(pictures, labels, verbose=0)
+
+
+def test_bad_arguments_say_what_was_received():
+    with pytest.raises(ValueError, match="units must be positive, got 0"):
+        build(units=0)
+    with pytest.raises(ValueError, match="must not be larger than the picture"):
+        build(scales=4)
+    with pytest.raises(ValueError, match="policy must be one of"):
+        build(policy="best")
+    inputs = keras.Input((3,))
+    outputs = {"logits": keras.layers.Dense(2)(inputs), "log_probabilities": inputs}
+    with pytest.raises(ValueError, match="cost must be one of likelihood, errors, got 'money'"):
+        Reinforced(inputs, outputs, cost="money")
+    with pytest.raises(ValueError, match="entropy_weight must be 0 where there is no distribut"):
+        Reinforced(inputs, outputs, entropy_weight=0.5)
