@@ -6,11 +6,17 @@ picture without one is an ordinary figure of pyplot, so a notebook shows it belo
 """
 
 from keras_attention.plotting.attention import plot_attention
+from keras_attention.plotting.clips import plot_clip_attention
+from keras_attention.plotting.curves import plot_curves
 from keras_attention.plotting.figures import check_plot_path
+from keras_attention.plotting.glimpses import plot_glimpses
 from keras_attention.plotting.grid import plot_attention_grid
 from keras_attention.plotting.history import plot_history
+from keras_attention.plotting.hops import plot_hops
 from keras_attention.plotting.lengths import plot_by_length
 from keras_attention.plotting.merging import merge_tokens, merge_words
+from keras_attention.plotting.patterns import plot_patterns
+from keras_attention.plotting.tapes import plot_tapes
 
 __all__ = [
     "check_plot_path",
@@ -19,5 +25,11 @@ __all__ = [
     "merge_tokens",
     "merge_words",
     "plot_by_length",
+    "plot_clip_attention",
+    "plot_curves",
+    "plot_glimpses",
     "plot_history",
+    "plot_hops",
+    "plot_patterns",
+    "plot_tapes",
 ]

@@ -7,6 +7,14 @@ from pathlib import Path
 
 from keras_attention.files import written_whole
 
+# Of curves: Okabe and Ito's colours, with a marker and a line of their own each.
+STYLES = (
+    {"color": "#0072b2", "marker": "o", "linestyle": "-"},
+    {"color": "#d55e00", "marker": "s", "linestyle": "--"},
+    {"color": "#009e73", "marker": "^", "linestyle": ":"},
+    {"color": "#cc79a7", "marker": "D", "linestyle": "-."},
+)
+
 
 def check_plot_path(path):
     """Check that a picture can be saved at `path`: call it before long work, not after.

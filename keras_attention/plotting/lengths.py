@@ -1,13 +1,11 @@
 """A score by sentence length: tables of numbers -> matplotlib."""
 
-from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
-
-# Okabe and Ito's colours, with a marker and a line of their own each.
-_STYLES = (
-    {"color": "#0072b2", "marker": "o", "linestyle": "-"},
-    {"color": "#d55e00", "marker": "s", "linestyle": "--"},
-    {"color": "#009e73", "marker": "^", "linestyle": ":"},
-    {"color": "#cc79a7", "marker": "D", "linestyle": "-."},
+from keras_attention.plotting.figures import (
+    STYLES,
+    boxes_for,
+    check_plot_path,
+    new_figure,
+    save,
 )
 
 
@@ -35,9 +33,9 @@ def plot_by_length(ranges, curves, counts, *, ylabel="BLEU", title=None, path=No
     """
     if path is not None:
         path = check_plot_path(path)
-    if not ranges or not 1 <= len(curves) <= len(_STYLES):
+    if not ranges or not 1 <= len(curves) <= len(STYLES):
         raise ValueError(
-            f"there must be ranges and one to {len(_STYLES)} curves, "
+            f"there must be ranges and one to {len(STYLES)} curves, "
             f"got {len(ranges)} and {len(curves)}"
         )
     for name, values in {**curves, "counts": counts}.items():
@@ -45,7 +43,7 @@ def plot_by_length(ranges, curves, counts, *, ylabel="BLEU", title=None, path=No
             raise ValueError(f"{name} must have one number a range, {len(ranges)}, got {values}")
     figure = new_figure((7, 4.2 if title else 4), path)
     panel, below = figure.subplots(2, 1, sharex=True, height_ratios=(5, 1))
-    for style, (name, values) in zip(_STYLES, curves.items(), strict=False):
+    for style, (name, values) in zip(STYLES, curves.items(), strict=False):
         label = name.translate(boxes_for([name]))
         panel.plot(range(len(ranges)), values, label=label, linewidth=2, markersize=6, **style)
     panel.set_ylabel(ylabel)

@@ -1,0 +1,83 @@
+"""Where a network with several hops looked in a story: sentences and weights -> matplotlib."""
+
+from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.plotting.heatmaps import as_grid, draw_cells, draw_color_bar, width_of
+
+_GOLD = "#d55e00"
+_AS_WRITTEN = {"parse_math": False, "usetex": False}
+
+
+def plot_hops(sentences, weights, *, question, answer, facts=(), expected=None, path=None):
+    """Draw how much a network looked at each sentence of a story, a column for each hop.
+
+    What `path` means for the figure is as in `plot_attention`.
+
+    Args:
+        sentences: S strings, in the order in which they are told.
+        weights: (hops, S), how much each hop looked at them.
+        question: a string, written below the story, where it was asked.
+        answer: what the network said.
+        facts: positions, from 0, of the sentences that the right answer follows from; they are
+            outlined.
+        expected: the right answer; it is written too where the network said something else.
+        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+
+    Returns:
+        The matplotlib `Axes` of the cells.
+
+    Raises:
+        ValueError: the weights do not fit the story, a fact is no position in it, or the extension
+            does not fit.
+        OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
+    """
+    from matplotlib.patches import Rectangle
+
+    if path is not None:
+        path = check_plot_path(path)
+    grid = as_grid("weights", weights, len(weights), len(sentences)).T
+    odd = [fact for fact in facts if not 0 <= fact < len(sentences)]
+    if odd or not grid.size:
+        raise ValueError(
+            "there must be a hop, a sentence, and facts among the sentences, got weights "
+            f"{grid.T.shape} and facts {list(facts)}"
+        )
+    boxes = boxes_for([*sentences, question, answer, expected or ""])
+    rows, columns = grid.shape
+    left = width_of([*sentences, question], 10) + 0.5
+    size = (left + 0.55 * columns + 1.2, 0.3 * rows + 1.7)
+    figure = new_figure(size, path)
+    axes, bar = figure.subplots(1, 2, width_ratios=(0.55 * columns, 0.14))
+    image = draw_cells(axes, grid, 1.0)
+    axes.set_aspect("auto")
+    for row in facts:
+        outline = Rectangle((-0.5, row - 0.5), columns, 1, fill=False, ec=_GOLD, lw=2, zorder=3)
+        outline.set_clip_on(False)
+        axes.add_patch(outline)
+    numbered = [f"{row + 1}  {text}" for row, text in enumerate(sentences)]
+    axes.set_yticks(range(rows), [text.translate(boxes) for text in numbered], **_AS_WRITTEN)
+    for row in facts:
+        axes.get_yticklabels()[row].set(color=_GOLD, weight="bold")
+    axes.set_xticks(range(columns), [f"hop {column + 1}" for column in range(columns)], size=9)
+    axes.xaxis.tick_top()
+    draw_color_bar(image, bar)
+    said = f"{question}  → {answer}"
+    if expected is not None and expected != answer:
+        said = f"{said} (right: {expected})"
+    note = "outlined: the facts that the answer follows from" if len(facts) else ""
+    for text, down, style in (
+        (said.translate(boxes), 8, {"size": 11, "weight": "bold"}),
+        (note, 26, {"size": 9, "color": _GOLD}),
+    ):
+        place = {"xy": (0, 0), "xycoords": ("figure fraction", "axes fraction")}
+        axes.annotate(
+            text,
+            xytext=(6, -down),
+            textcoords="offset points",
+            va="top",
+            **place,
+            **style,
+            parse_math=False,
+        )
+    if path is not None:
+        save(figure, path)
+    return axes

@@ -1,0 +1,51 @@
+"""Small pictures in rows, such as patterns that were stored, broken and restored -> matplotlib."""
+
+import numpy as np
+
+from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+
+
+def plot_patterns(rows, *, shape, title=None, path=None):
+    """Draw rows of small pictures, one above the other, each row named.
+
+    What `path` means for the figure is as in `plot_attention`.
+
+    Args:
+        rows: arrays (N, height · width) by name, all with equally many patterns; −1 is drawn
+            white, 0 grey and 1 black.
+        shape: (height, width) of a picture.
+        title: a line above.
+        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+
+    Returns:
+        The matplotlib `Axes`, rows × N.
+
+    Raises:
+        ValueError: there is nothing to draw, or a row has another shape.
+        OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
+    """
+    if path is not None:
+        path = check_plot_path(path)
+    arrays = {name: np.asarray(row, dtype=float) for name, row in rows.items()}
+    shapes = {row.shape for row in arrays.values()}
+    number = len(next(iter(arrays.values()))) if arrays else 0
+    if not number or shapes != {(number, shape[0] * shape[1])}:
+        raise ValueError(
+            f"rows must hold arrays (N, {shape[0] * shape[1]}), all with the same N > 0, "
+            f"got {sorted(shapes)}"
+        )
+    figure = new_figure((0.75 * number + 1.6, 0.8 * len(arrays) + (0.4 if title else 0.1)), path)
+    axes = figure.subplots(len(arrays), number, squeeze=False)
+    for (name, row), cells in zip(arrays.items(), axes, strict=True):
+        for pattern, cell in zip(row, cells, strict=True):
+            cell.imshow(pattern.reshape(shape), cmap="Greys", vmin=-1, vmax=1)
+            cell.set_xticks([])
+            cell.set_yticks([])
+            cell.spines[:].set(color="0.6", linewidth=0.8)
+        label = name.translate(boxes_for([name])).replace(", ", ",\n")
+        cells[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize=9)
+    if title:
+        figure.suptitle(title.translate(boxes_for([title])), fontsize=12, parse_math=False)
+    if path is not None:
+        save(figure, path)
+    return axes

@@ -1,0 +1,92 @@
+"""What a Neural Turing Machine wrote and read, and where: arrays -> matplotlib."""
+
+import numpy as np
+
+from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+
+
+def plot_tapes(inputs, outputs, write_weights, read_weights, *, title=None, path=None):
+    """Draw a sequence as a machine went through it: figure 6 of Graves et al. (2014).
+
+    Time goes from left to right in all four panels: inputs above write weights, outputs above read
+    weights. Several heads are drawn into one panel. What `path` means for the figure is as in
+    `plot_attention`.
+
+    Args:
+        inputs: (T, F).
+        outputs: (T, bits), from 0 to 1.
+        write_weights: (T, N), or (T, H, N) for H heads.
+        read_weights: (T, N), or (T, H, N).
+        title: a line above.
+        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+
+    Returns:
+        The matplotlib `Axes` in an array ((inputs, outputs), (write weights, read weights)).
+
+    Raises:
+        ValueError: an array is empty, has not as many steps as the inputs or the wrong number of
+            axes, the weights differ in the number of rows, or the extension does not fit.
+        OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
+    """
+    if path is not None:
+        path = check_plot_path(path)
+    panels = {
+        "inputs": _as_panel("inputs", inputs),
+        "outputs": _as_panel("outputs", outputs),
+        "write weights": _as_panel("write_weights", write_weights, heads=True),
+        "read weights": _as_panel("read_weights", read_weights, heads=True),
+    }
+    _check_sizes(panels)
+    figure = new_figure((10, 6.4 if title else 6.1), path)
+    axes = figure.subplots(2, 2, sharex=True, height_ratios=(1, 3))
+    for place, (name, panel) in enumerate(panels.items()):
+        on_tape = place > 1
+        ax = axes.flat[place]
+        image = _draw(ax, panel, 1.0 if on_tape else max(panel.max(), 1e-9))
+        ax.set_title(name, loc="left", fontsize=11)
+        if on_tape:
+            ax.set_xlabel("time step")
+    axes[0, 0].set_ylabel("channel")
+    axes[1, 0].set_ylabel("row of the memory")
+    bar = figure.colorbar(image, ax=axes[1, :], label="weight", shrink=0.7, pad=0.015)
+    bar.outline.set(edgecolor="0.6", linewidth=0.8)
+    if title:
+        figure.suptitle(title.translate(boxes_for([title])), fontsize=12, parse_math=False)
+    if path is not None:
+        save(figure, path)
+    return axes
+
+
+def _as_panel(name, values, heads=False):
+    """Return a checked array (row, time); of several heads, the largest weight."""
+    array = np.asarray(values, dtype=float)
+    if heads and array.ndim == 3:
+        array = array.max(axis=1, initial=0.0)
+    if array.ndim != 2 or not array.size:
+        shape = "(T, N) or (T, H, N)" if heads else "(T, width)"
+        raise ValueError(f"{name} must have shape {shape}, got {np.shape(values)}")
+    return array.T
+
+
+def _check_sizes(panels):
+    steps = {name: panel.shape[1] for name, panel in panels.items()}
+    if len(set(steps.values())) > 1:
+        raise ValueError(f"all must have the same number of time steps, got {steps}")
+    rows = [panels[name].shape[0] for name in ("write weights", "read weights")]
+    if len(set(rows)) > 1:
+        raise ValueError(f"all heads must have the same number of rows, got {rows[0]}, {rows[1]}")
+
+
+def _draw(ax, panel, vmax):
+    """Draw a panel, white at 0 and below, the darker the more, with whole numbers at its sides."""
+    from matplotlib.ticker import MaxNLocator
+
+    image = ax.imshow(
+        panel, cmap="Blues", aspect="auto", interpolation="nearest", vmin=0.0, vmax=vmax
+    )
+    for axis, most in ((ax.xaxis, 8), (ax.yaxis, 6)):
+        axis.set_major_locator(MaxNLocator(nbins=most, integer=True, min_n_ticks=1))
+    ax.grid(visible=False)
+    ax.tick_params(length=2, color="0.6", labelsize=9)
+    ax.spines[:].set(color="0.6", linewidth=0.8)
+    return image
