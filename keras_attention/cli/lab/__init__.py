@@ -1,0 +1,46 @@
+"""`keras-attention lab …`: the experiments of the lab, a command each."""
+
+import typer
+
+from keras_attention.cli.lab import (
+    algorithms,
+    captions,
+    characters,
+    everything,
+    glimpses,
+    stories,
+    truths,
+)
+
+app = typer.Typer(
+    name="lab",
+    rich_markup_mode="markdown",
+)
+for command in (
+    algorithms.copy,
+    algorithms.repeat_copy,
+    algorithms.associative_recall,
+    stories.babi,
+    glimpses.glimpses,
+    glimpses.two_digits,
+    captions.captions,
+    characters.characters,
+    characters.key_recall,
+    truths.ctc,
+    truths.hopfield,
+    truths.estimators,
+):
+    app.command()(command)
+app.command("all")(everything.everything)
+
+
+@app.callback(invoke_without_command=True)
+def lab(context: typer.Context):
+    """Experiments that show what attention and memory are for: figures, and pictures in a folder.
+
+    Each trains a model, and beside it the same without what it is about. A figure that is held to
+    something says so: `✓ ≥ 0.98` was reached, `✗ ≥ 0.98` was missed. `--quick` does the same on
+    less, in under a minute; its figures mean nothing. `--seed` gives another run.
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help())

@@ -1,0 +1,41 @@
+"""The lab: what the notes say of attention and memory, each shown by a run that anyone can repeat.
+
+Each module is a family of experiments: examples from `tasks`, a model from `models`, the same model
+without its mechanism beside it, figures with the bars they are held to, and pictures.
+"""
+
+from keras_attention.lab import (
+    algorithms,
+    captions,
+    characters,
+    ctc,
+    estimators,
+    glimpses,
+    hopfield,
+    stories,
+)
+from keras_attention.lab.collection import PAGE_FILE, perform_all, runs_of
+from keras_attention.lab.experiment import Experiment, perform
+from keras_attention.lab.report import Figure, Report
+
+EXPERIMENTS = {
+    **algorithms.EXPERIMENTS,
+    **stories.EXPERIMENTS,
+    **glimpses.EXPERIMENTS,
+    **captions.EXPERIMENTS,
+    **characters.EXPERIMENTS,
+    **ctc.EXPERIMENTS,
+    **hopfield.EXPERIMENTS,
+    **estimators.EXPERIMENTS,
+}
+
+__all__ = [
+    "EXPERIMENTS",
+    "PAGE_FILE",
+    "Experiment",
+    "Figure",
+    "Report",
+    "perform",
+    "perform_all",
+    "runs_of",
+]
