@@ -1,0 +1,211 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_attention.corpora import Batches, Pair
+from keras_attention.text import END, START, Vocabulary, normalize
+
+PAIRS = [Pair("Ve.", "Go."), Pair("Estoy en casa.", "I am at home.")]
+
+
+def ids_of_lengths(lengths, first):
+    """Return rows [START], words, [END], padding; every word of all rows is another number."""
+    rows = np.zeros((len(lengths), max(lengths)), dtype="int32")
+    number = first
+    for row, length in zip(rows, lengths, strict=True):
+        row[0], row[length - 1] = START, END
+        row[1 : length - 1] = range(number, number + length - 2)
+        number += length
+    return rows
+
+
+LENGTHS = np.random.default_rng(0).integers(3, 41, (2, 149))
+
+
+@pytest.fixture(scope="module")
+def ids():
+    return ids_of_lengths(LENGTHS[0], 10), ids_of_lengths(LENGTHS[1], 100_010)
+
+
+@pytest.fixture(scope="module")
+def batches(ids):
+    return Batches(*ids, batch_size=7)
+
+
+def as_numpy(dataset):
+    return [({k: v.numpy() for k, v in x.items()}, y.numpy()) for x, y in dataset]
+
+
+def assert_equal_batches(one, other):
+    assert len(one) == len(other) > 0
+    for (x, y), (u, v) in zip(one, other, strict=True):
+        for a, b in ((x["context"], u["context"]), (x["target"], u["target"]), (y, v)):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_the_batches_have_few_shapes(batches):
+    shapes = set()
+    for inputs, labels in as_numpy(batches.in_order()):
+        assert inputs["target"].shape == labels.shape
+        assert inputs["context"].dtype == inputs["target"].dtype == labels.dtype == np.int32
+        assert len(inputs["context"]) == len(labels) == 7
+        shapes.add((inputs["context"].shape[1], labels.shape[1]))
+    assert shapes == set(batches.shapes)
+    assert len(shapes) == 2  # one, and one more for 16 of the 22 batches
+    assert batches.in_order().element_spec[1].shape.as_list() == [7, None]
+
+
+def test_the_shapes_may_be_given(ids):
+    batches = Batches(*ids, batch_size=7, shapes=[(17, 40), (40, 40)])
+    shapes = {(x["context"].shape[1], y.shape[1]) for x, y in as_numpy(batches.in_order())}
+    assert shapes == {(17, 40), (40, 40)}
+    assert len(Batches(*ids, shapes=5).shapes) == 5
+    with pytest.raises(ValueError, match=r"largest shape is \(40, 38\), got .* \(40, 39\)"):
+        Batches(*ids, shapes=[(40, 38)])
+
+
+@pytest.mark.parametrize("shapes", [[], [(8, 40), (40, 8)], [(40, 40), (8, 40)]])
+def test_shapes_that_do_not_grow_are_an_error(ids, shapes):
+    with pytest.raises(ValueError, match=r"shapes must be pairs \(S, T\) that grow in both, got"):
+        Batches(*ids, shapes=shapes)
+    with pytest.raises(ValueError, match="count must be at least 1 shape, got 0"):
+        Batches(*ids, shapes=0)
+
+
+def test_batches_of_a_constant_number_of_tokens(ids):
+    batches = Batches(*ids, batch_tokens=1201, shapes=3)
+    found = []
+    for inputs, labels in as_numpy(batches.in_order()):
+        longest = max(inputs["context"].shape[1], labels.shape[1])
+        assert len(labels) == max(1201 // longest // 16, 1) * 16
+        found.extend(tuple(label[label != 0]) for label in labels if label.any())
+    assert sorted(found) == sorted(tuple(row[row != 0][1:]) for row in ids[1])
+    assert len({len(labels) for _, labels in as_numpy(batches.in_order())}) > 1
+    assert len(as_numpy(batches.in_order())) == len(batches)
+    assert batches.rows((64, 64)) == 16
+    with pytest.raises(ValueError, match="batch_tokens must be at least 16, got 15"):
+        Batches(*ids, batch_tokens=15)
+
+
+def test_labels_are_the_target_shifted_by_one(batches):
+    for inputs, labels in as_numpy(batches.in_order()):
+        for target, label in zip(inputs["target"], labels, strict=True):
+            length = int((label != 0).sum())
+            assert (target != 0).sum() == length
+            if length:
+                assert target[0] == START
+                assert label[length - 1] == END
+                np.testing.assert_array_equal(target[1:length], label[: length - 1])
+
+
+def test_each_pair_comes_once_and_whole(batches, ids):
+    found = []
+    for inputs, labels in as_numpy(batches.in_order()):
+        for context, label in zip(inputs["context"], labels, strict=True):
+            if label.any():
+                found.append((tuple(context[context != 0]), (START, *label[label != 0])))
+    expected = [(tuple(c[c != 0]), tuple(t[t != 0])) for c, t in zip(*ids, strict=True)]
+    assert sorted(found) == sorted(expected)
+
+
+def test_batches_come_from_short_to_long(batches):
+    shapes = [(x["context"].shape[1], y.shape[1]) for x, y in as_numpy(batches.in_order())]
+    assert shapes == sorted(shapes)
+    assert len(shapes) == len(batches) == batches.in_order().cardinality().numpy()
+
+
+def test_a_tail_is_filled_with_sentences_without_labels():
+    ids = ids_of_lengths([4, 5, 6], 10)
+    ((inputs, labels),) = as_numpy(Batches(ids, ids, batch_size=5).in_order())
+    assert labels.shape == (5, 5)
+    assert not labels[3:].any()
+    assert not inputs["target"][3:].any()
+    np.testing.assert_array_equal(inputs["context"][3:], [[START, 0, 0, 0, 0, 0]] * 2)
+
+
+def test_a_pass_of_shuffled_batches_is_a_pass_in_another_order(batches):
+    count = len(batches)
+    passes = as_numpy(batches.shuffled(seed=5).take(2 * count))
+    words = [
+        sorted(np.concatenate([y.ravel() for _, y in p])) for p in (passes[:count], passes[count:])
+    ]
+    in_order = sorted(np.concatenate([y.ravel() for _, y in as_numpy(batches.in_order())]))
+    assert words == [in_order, in_order]
+    with pytest.raises(AssertionError):
+        assert_equal_batches(passes[:count], passes[count:])
+
+
+def test_a_seed_decides_the_order(batches):
+    one = as_numpy(batches.shuffled(seed=5).take(len(batches)))
+    assert_equal_batches(one, as_numpy(batches.shuffled(seed=5).take(len(batches))))
+    with pytest.raises(AssertionError):
+        assert_equal_batches(one, as_numpy(batches.shuffled(seed=6).take(len(batches))))
+
+
+def test_shuffled_batches_go_on_exactly_where_a_run_was(batches):
+    count = len(batches)
+    whole = as_numpy(batches.shuffled(seed=5).take(2 * count + 3))
+    for start in (1, count - 1, count, count + 2):
+        rest = as_numpy(batches.shuffled(seed=5, start=start).take(len(whole) - start))
+        assert_equal_batches(rest, whole[start:])
+
+
+def test_the_parts_of_a_batch_are_together_the_batch(ids):
+    batches = Batches(*ids, batch_size=6)
+    count = len(batches) + 5
+    for whole, parts in (
+        (batches.in_order(), [batches.in_order((i, 3)) for i in range(3)]),
+        (
+            batches.shuffled(5, 2).take(count),
+            [batches.shuffled(5, 2, part=(i, 3)).take(count) for i in range(3)],
+        ),
+    ):
+        joined = []
+        for pieces in zip(*map(as_numpy, parts), strict=True):
+            assert {labels.shape for _, labels in pieces} == {(2, pieces[0][1].shape[1])}
+            inputs = {
+                name: np.concatenate([x[name] for x, _ in pieces]) for name in ("context", "target")
+            }
+            joined.append((inputs, np.concatenate([labels for _, labels in pieces])))
+        assert_equal_batches(joined, as_numpy(whole))
+
+
+def test_a_batch_has_equal_parts_or_none(batches):
+    for part in ((0, 2), (7, 7), (-1, 7)):
+        with pytest.raises(ValueError, match=r"n a divisor of the batch size, got .* of 7"):
+            batches.shuffled(part=part)
+        with pytest.raises(ValueError, match=r"part must be \(i, n\)"):
+            batches.in_order(part)
+
+
+def test_batches_of_pairs_hold_the_ids_of_their_sentences():
+    spanish, english = (Vocabulary.learn(side) for side in zip(*PAIRS, strict=True))
+    batches = Batches.of_pairs(PAIRS, spanish, english, batch_size=3)
+    ((inputs, labels),) = as_numpy(batches.in_order())
+    for place, pair in enumerate(PAIRS):
+        assert spanish.words_of(inputs["context"][place]) == normalize(pair.context).split()
+        assert english.words_of(labels[place]) == normalize(pair.target).split()
+
+
+def test_a_target_may_be_one_longer_than_its_bucket():
+    # [START] is no label and [END] no input, so that each of both is one token shorter.
+    target = ids_of_lengths([65], 10)
+    ((inputs, labels),) = as_numpy(Batches(target[:, :9], target, batch_size=1).in_order())
+    assert labels.shape == (1, 64)
+    assert labels[0, -1] == END
+    assert inputs["target"].all()
+
+
+@pytest.mark.parametrize(("context", "target"), [(65, 5), (5, 66)])
+def test_a_sentence_that_no_bucket_holds_is_an_error(context, target):
+    with pytest.raises(ValueError, match="at most 64 tokens, got 65"):
+        Batches(ids_of_lengths([3, context], 10), ids_of_lengths([3, target], 10))
+
+
+def test_both_languages_must_have_as_many_sentences():
+    ids = ids_of_lengths([4, 5, 6], 10)
+    with pytest.raises(ValueError, match="got 3 and 2"):
+        Batches(ids, ids[:2])
+    with pytest.raises(ValueError, match="got 0 and 0"):
+        Batches(ids[:0], ids[:0])
