@@ -12,7 +12,7 @@ import numpy as np
 
 from keras_attention import __version__, models
 from keras_attention.corpora import BUCKETS, bucket_of
-from keras_attention.decoding import Generated, Generator
+from keras_attention.decoding import Generated, Generator, Programs
 from keras_attention.files import written_whole
 from keras_attention.text import END, KINDS, SPECIAL_WORDS, START, UNKNOWN, shortened
 from keras_attention.translation import Candidate, Translation, axes_of, kind_of
@@ -22,6 +22,7 @@ MODEL_FILE, CONFIG_FILE = "model.keras", "config.json"
 CONTEXT_FILE, TARGET_FILE = "context_vocabulary.txt", "target_vocabulary.txt"
 MOST_TOKENS = BUCKETS[-1] - 2  # [START] and [END] count as well
 MOST_CHARACTERS = 10_000
+MOST_GENERATORS = 8  # sets of options whose programs are kept
 
 
 class Translator:
@@ -56,7 +57,16 @@ class Translator:
         self.target_vocabulary = target_vocabulary
         self.config = dict(config or {})
         self._generators = {}
-        self._look = models.attention(model)
+        self._look = Programs(_weights_of(model))
+
+    @property
+    def programs(self):
+        """How many programs have been compiled and are kept.
+
+        For each of the last 8 sets of options, and once more for `look`, there is at most one a
+        bucket for a lone sentence, and one a bucket for the batches of a size.
+        """
+        return len(self._look) + sum(len(each.programs) for each in self._generators.values())
 
     def __call__(self, sentences, *, attention=True, batch_size=64, **options):
         """Translate.
@@ -133,20 +143,15 @@ class Translator:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         if seed < 0:
             raise ValueError(f"seed must be 0 or above, got {seed}")
-        options = {
-            "max_length": max_length,
-            "beam": beam,
-            "length_penalty": length_penalty,
-            "n_best": n_best,
-            "temperature": temperature,
-            "top_k": top_k,
-            "top_p": top_p,
-        }
-        generator = self._generators.get(tuple(options.values()))
-        if generator is None:
-            encode = models.encode(self.model, room=max(max_length, 1))
-            generator = Generator(encode, models.step(self.model), **options)
-            self._generators[tuple(options.values())] = generator
+        generator = self._generator(
+            max_length=max_length,
+            beam=beam,
+            length_penalty=length_penalty,
+            n_best=n_best,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+        )
         results = [None] * len(ids)
         most = models.most_tokens(self.model)[:1]
         for number, (rows, batch) in enumerate(_batches((ids,), most, batch_size, progress)):
@@ -158,9 +163,53 @@ class Translator:
                 results[row] = [Generated(*field) for field in fields]
         return results
 
+    def _generator(self, **options):
+        """Return what generates with some options; the last few are kept, the newest last."""
+        key = tuple(options.values())
+        generator = self._generators.pop(key, None)
+        if generator is None:
+            encode = models.encode(self.model, room=max(options["max_length"], 1))
+            generator = Generator(encode, models.step(self.model), **options)
+        self._generators[key] = generator
+        while len(self._generators) > MOST_GENERATORS:
+            del self._generators[next(iter(self._generators))]
+        return generator
+
+    def warm_up(self, lengths=BUCKETS, *, attention=True, batch_size=64, progress=iter, **options):
+        """Compile now what translating will need, so that no sentence has to wait for it.
+
+        There is a program for each bucket of lengths and each set of options, one for a lone
+        sentence and one for a batch. Those that are there already are not compiled again.
+
+        Args:
+            lengths: of the sentences to come, in tokens, `[START]` and `[END]` included; each
+                stands for its bucket. By default all.
+            attention: whether to find out where the model looked. For a translation that is longer
+                than the bucket of its sentence that needs the program of a longer one.
+            batch_size: sentences a batch; 1 is for lone sentences only.
+            progress: wraps the sequence of buckets, for a progress bar such as `tqdm`.
+            **options: those of `generate` that the translations will have.
+
+        Raises:
+            ValueError: a length is below 2 or above the longest bucket, or an option is out of
+                range.
+        """
+        lengths = list(lengths)
+        for length in lengths:
+            if not 2 <= length <= BUCKETS[-1]:
+                raise ValueError(f"lengths must be from 2 to {BUCKETS[-1]} tokens, got {length}")
+        most = models.most_tokens(self.model)[0] or BUCKETS[-1]
+        for bucket in progress(sorted({min(bucket_of(length), most) for length in lengths})):
+            row = [START, *[UNKNOWN] * (bucket - 2), END]
+            for count in (1, 2) if batch_size > 1 else (1,):  # two rows make a batch
+                ids = _padded([row] * count)
+                self.generate(ids, batch_size=batch_size, **options)
+                if attention:
+                    self.look(ids, [[END]] * count, batch_size=batch_size)
+
     def heads(self, of="cross"):
         """Return how many heads each layer of a kind of attention has; 1 where there are none."""
-        outputs = self._look.output
+        outputs = self._look.model.output
         shapes = [
             outputs[name].shape for name in outputs if name != "logits" and kind_of(name) == of
         ]
@@ -184,7 +233,7 @@ class Translator:
         most = models.most_tokens(self.model)
         for rows, (context, target) in _batches((ids, fed), most, batch_size):
             weights = self._look.predict_on_batch({"context": context, "target": target})
-            del weights["logits"]
+            weights.pop("logits", None)
             for place, row in enumerate(rows):
                 counts = {"S": (ids[row] != 0).sum(), "T": (fed[row] != 0).sum()}
                 results[row] = {
@@ -343,6 +392,13 @@ def read_sentences(sentences, vocabulary):
             )
     start, end = ((SPECIAL_WORDS[number],) * 2 for number in (START, END))
     return [[start, *tokens, end] for tokens in split]
+
+
+def _weights_of(model):
+    """Return the view `attention` without the logits, unless a model has nothing else."""
+    view = models.attention(model)
+    weights = {name: tensor for name, tensor in view.output.items() if name != "logits"}
+    return keras.Model(view.input, weights, name=view.name) if weights else view
 
 
 def _padded(rows):

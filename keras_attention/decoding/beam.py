@@ -16,6 +16,7 @@ from keras import ops, tree
 
 from keras_attention.decoding import logits as on_logits
 from keras_attention.decoding.contract import PADDING, Generated, check_options
+from keras_attention.decoding.loop import Carry, until_done
 
 
 class _Hypotheses(NamedTuple):
@@ -97,15 +98,16 @@ def beam_search(
     def penalty(length):
         return ((5.0 + length) / 6.0) ** length_penalty
 
-    def advance(position, previous, state, alive, ended, done):
-        logits, _, state = step(previous, memory, state)
+    def advance(position, memory, carry):
+        alive, ended = carry.kept
+        logits, _, state = step(carry.previous, memory, carry.state)
         parents, tokens, log_probabilities = _extend(logits, alive, start_id)
         here = ops.arange(max_length) == position
         histories = ops.take_along_axis(alive.tokens, parents[:, :, None], axis=1)
         histories = ops.where(here, tokens[:, :, None], histories)
         ends = tokens == end_id
 
-        counts = ops.logical_and(ends[:, :beam], ops.logical_not(done)[:, None])
+        counts = ops.logical_and(ends[:, :beam], ops.logical_not(carry.done)[:, None])
         scores = log_probabilities / penalty(ops.cast(position + 1, "float32"))
         new = _Hypotheses(
             histories[:, :beam],
@@ -122,25 +124,17 @@ def beam_search(
 
         # Log probabilities only fall, so that no alive hypothesis will exceed its score at L.
         settled = ended.scores[:, n_best - 1] >= alive.scores[:, 0]
-        done = ops.logical_or(done, ops.logical_or(ended.scores[:, -1] > -math.inf, settled))
-        return position + 1, previous, state, alive, ended, done
+        full = ended.scores[:, -1] > -math.inf
+        done = ops.logical_or(carry.done, ops.logical_or(full, settled))
+        return Carry(previous, state, (alive, ended), done)
 
-    def goes_on(position, *others):
-        return ops.logical_and(position < max_length, ops.logical_not(ops.all(others[-1])))
-
-    alive, ended = _beginnings(batch, beam, max_length)
-    *_, alive, ended, _ = ops.while_loop(
-        goes_on,
-        advance,
-        (
-            ops.convert_to_tensor(0, dtype="int32"),
-            ops.full((batch * beam,), start_id, dtype="int32"),
-            state,
-            alive,
-            ended,
-            ops.zeros((batch,), dtype="bool"),
-        ),
+    first = Carry(
+        previous=ops.full((batch * beam,), start_id, dtype="int32"),
+        state=state,
+        kept=_beginnings(batch, beam, max_length),
+        done=ops.zeros((batch,), dtype="bool"),
     )
+    alive, ended = until_done(advance, step, memory, first, max_length)
     return _results(ended, alive, n_best)
 
 

@@ -5,6 +5,7 @@ import numpy as np
 
 from keras_attention.decoding.beam import beam_search
 from keras_attention.decoding.contract import Generated, check_options
+from keras_attention.decoding.programs import Programs
 from keras_attention.decoding.sampling import generate
 
 
@@ -23,6 +24,9 @@ class Generator(keras.Model):
         beam: above 1, beam search with so many hypotheses; None or 1 is none.
         length_penalty: α of beam search; not read without a beam.
         n_best: sentences that are wanted of a beam, at most as many as it has.
+
+    Attributes:
+        programs: what has been compiled, one program for each shape of ids; `len` counts them.
 
     Raises:
         ValueError: an option is out of range, or does not go with another.
@@ -53,6 +57,7 @@ class Generator(keras.Model):
         self.max_length = max_length
         self.searches = beam is not None and beam > 1
         self.options = search if self.searches else sampling
+        self.programs = Programs(self)
         self.compile(jit_compile=keras.backend.backend() != "torch")
 
     def call(self, inputs):
@@ -79,4 +84,4 @@ class Generator(keras.Model):
         if self.options.get("temperature"):
             shape = len(inputs["context"]), self.max_length
             inputs["draws"] = np.random.default_rng(seed).random(shape, dtype="float32")
-        return Generated(**self.predict_on_batch(inputs))
+        return Generated(**self.programs.predict_on_batch(inputs))

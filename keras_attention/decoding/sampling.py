@@ -4,6 +4,7 @@ from keras import ops, tree
 
 from keras_attention.decoding import logits as on_logits
 from keras_attention.decoding.contract import PADDING, Generated, check_options
+from keras_attention.decoding.loop import Carry, until_done
 
 
 def generate(
@@ -52,7 +53,7 @@ def generate(
         raise ValueError("sampling needs draws (B, L) from [0, 1), got None")
     batch = ops.shape(tree.flatten(state)[0])[0]
 
-    def choose(logits, position):
+    def choose(logits, draws, position):
         logits = on_logits.rule_out(logits, start_id)
         if temperature == 0:
             return on_logits.likeliest(logits, 1)[1][:, 0]
@@ -61,30 +62,27 @@ def generate(
         logits = on_logits.keep_top_p(logits, top_p)
         return on_logits.draw_token(logits, ops.take(draws, position, axis=1))
 
-    def advance(position, previous, state, tokens, log_probabilities, finished):
-        logits, _, state = step(previous, memory, state)
+    def advance(position, given, carry):
+        (memory, draws), (tokens, log_probabilities) = given, carry.kept
+        logits, _, state = step(carry.previous, memory, carry.state)
         logits = ops.cast(logits, "float32")
-        chosen = choose(logits, position)
+        chosen = choose(logits, draws, position)
         gained = on_logits.log_probabilities(logits, chosen[:, None])[:, 0]
-        chosen = ops.where(finished, PADDING, chosen)
+        chosen = ops.where(carry.done, PADDING, chosen)
         tokens = ops.where(ops.arange(max_length) == position, chosen[:, None], tokens)
-        log_probabilities += ops.where(finished, 0.0, gained)
-        finished = ops.logical_or(finished, chosen == end_id)
-        return position + 1, chosen, state, tokens, log_probabilities, finished
+        log_probabilities += ops.where(carry.done, 0.0, gained)
+        done = ops.logical_or(carry.done, chosen == end_id)
+        return Carry(chosen, state, (tokens, log_probabilities), done)
 
-    def goes_on(position, *others):
-        return ops.logical_and(position < max_length, ops.logical_not(ops.all(others[-1])))
-
-    *_, tokens, log_probabilities, finished = ops.while_loop(
-        goes_on,
-        advance,
-        (
-            ops.convert_to_tensor(0, dtype="int32"),
-            ops.full((batch,), start_id, dtype="int32"),
-            state,
+    first = Carry(
+        previous=ops.full((batch,), start_id, dtype="int32"),
+        state=state,
+        kept=(
             ops.full((batch, max_length), PADDING, dtype="int32"),
             ops.zeros((batch,), dtype="float32"),
-            ops.zeros((batch,), dtype="bool"),
         ),
+        done=ops.zeros((batch,), dtype="bool"),
     )
+    tokens, log_probabilities = until_done(advance, step, (memory, draws), first, max_length)
+    finished = ops.any(tokens == end_id, axis=1)
     return Generated(tokens, log_probabilities, finished, scores=log_probabilities)

@@ -1,0 +1,94 @@
+"""Decoding goes on with the sentences that are left, and with as large a cache as they need."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attention import models
+from keras_attention.decoding import beam_search, generate, loop
+from tests.decoding import toys
+from tests.decoding.toys import END
+
+B, V, L = 37, 7, 4
+
+
+@pytest.fixture
+def in_one(monkeypatch):
+    """Return a function that makes the loop one, over the whole batch and the whole cache."""
+
+    def make():
+        monkeypatch.setattr(loop, "FEWEST_SENTENCES", 1000)
+        monkeypatch.setattr(loop, "FIRST_ROOM", 1000)
+
+    return make
+
+
+def assert_equal(one, other):
+    for some, every in zip(toys.as_numpy(one), toys.as_numpy(other), strict=True):
+        np.testing.assert_allclose(some, every, atol=1e-5)
+
+
+def eager(kind):
+    """Decode sentences that end at different times, by a model that knows the whole history."""
+    table = toys.history_table(B, V, L, scale=3.0)
+    arguments = toys.History(), ops.array(table), toys.history_start(B, L)
+    if kind == "beam":
+        return beam_search(*arguments, max_length=L, beam=3, n_best=2)
+    if kind == "greedy":
+        return generate(*arguments, max_length=L)
+    draws = np.random.default_rng(1).random((B, L), dtype="float32")
+    return generate(*arguments, max_length=L, temperature=1.0, draws=ops.array(draws))
+
+
+@pytest.mark.parametrize("kind", ["greedy", "sampling", "beam"])
+def test_smaller_batches_decode_what_one_batch_would(kind, in_one, monkeypatch):
+    monkeypatch.setattr(loop, "FEWEST_SENTENCES", 2)
+    shrinking = eager(kind)
+    in_one()
+    whole = eager(kind)
+    assert_equal(shrinking, whole)
+    ends = (toys.as_numpy(whole).tokens == END).any(axis=0)
+    assert ends.sum() > 2  # so that there was something to leave
+
+
+class Counting(toys.History):
+    """Counts the rows that it is called with."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows = []
+
+    def __call__(self, tokens, memory, state):
+        self.rows.append(tokens.shape[0])
+        return self.call(tokens, memory, state)
+
+
+def test_sentences_that_have_ended_leave_the_batch():
+    # All but 8 of 37 end at once, and those never.
+    lengths = np.where(np.arange(B) % 5 == 0, L, 1)
+    table = np.zeros((B, (V**L - 1) // (V - 1), V), "float32")
+    table[:, :, 5] = 1.0
+    table[lengths == 1, :, END] = 2.0
+    step = Counting()
+    with_ends = generate(step, ops.array(table), toys.history_start(B, L), max_length=L)
+    tokens = toys.as_numpy(with_ends).tokens
+    np.testing.assert_array_equal((tokens != 0).sum(1), lengths)
+    if keras.backend.backend() != "jax":  # which traces the body of a loop once
+        assert step.rows == [B, *[B // 4] * (L - 1)]
+
+
+@pytest.mark.parametrize("size", [3, B])
+def test_a_growing_cache_decodes_what_a_whole_one_would(size, in_one, monkeypatch):
+    model = models.build_transformer(
+        23, 29, units=16, num_layers=2, num_heads=2, feed_forward=19, tied=True
+    )
+    context = np.random.default_rng(2).integers(4, 23, (size, 7))
+    encoded = models.encode(model, room=11)(ops.array(context))
+    arguments = models.step(model), encoded["memory"], encoded["state"]
+    monkeypatch.setattr(loop, "FIRST_ROOM", 2)
+    growing = generate(*arguments, max_length=11)
+    in_one()
+    whole = generate(*arguments, max_length=11)
+    assert_equal(growing, whole)
+    assert (toys.as_numpy(whole).tokens[:, 8] != 0).any()  # beyond the first two caches
