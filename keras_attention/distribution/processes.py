@@ -1,0 +1,217 @@
+"""The processes that train one model together, each on devices of its own: JAX's, over a network.
+
+The first of them, number 0, is the coordinator: the others look for it when they start. It alone
+reads and writes the folder of a run, and tells the others what is in it.
+"""
+
+import builtins
+import inspect
+import json
+import re
+import socket
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+TIMEOUT = 300  # seconds until all processes have come, as JAX has it
+SILENCE = 30  # seconds without a sign of life after which a process counts as lost
+LOST = (
+    "The last finished epoch is kept in the folder of the run: start all processes again with "
+    "--resume"
+)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Who trains together, and which of them this process is; one, alone, if nothing is given.
+
+    Attributes:
+        coordinator: `"host:port"` at which process 0 listens; or `"auto"` where JAX finds out by
+            itself, as on the hosts of a TPU slice.
+        process_id: number of this process, from 0.
+        number: how many there are.
+        timeout: seconds to wait for the others.
+
+    Raises:
+        ValueError: these do not go together.
+    """
+
+    coordinator: str | None = None
+    process_id: int | None = None
+    number: int | None = None
+    timeout: int = TIMEOUT
+
+    def __post_init__(self):
+        if self.timeout < 1:
+            raise ValueError(f"timeout must be at least 1 second, got {self.timeout}")
+        given = (self.coordinator, self.process_id, self.number)
+        if given == (None, None, None):
+            object.__setattr__(self, "process_id", 0)
+            object.__setattr__(self, "number", 1)
+            return
+        if self.coordinator == "auto" and given[1:] == (None, None):
+            return
+        if None in given or self.coordinator == "auto":
+            raise ValueError(
+                "several processes need --coordinator host:port, --process-id and --processes "
+                f"together, or --coordinator auto alone, got {self.coordinator}, "
+                f"{self.process_id} and {self.number}"
+            )
+        port = re.fullmatch(r".+:(\d{1,5})", self.coordinator)
+        if not port or not 0 < int(port[1]) < 2**16:
+            raise ValueError(
+                f"coordinator must be host:port or auto, got {self.coordinator!r}: 10.0.0.1:8476 "
+                "is one"
+            )
+        if self.number < 1:
+            raise ValueError(f"processes must be at least 1, got {self.number}")
+        if not 0 <= self.process_id < self.number:
+            raise ValueError(
+                f"process_id must be from 0 to {self.number - 1} for {self.number} processes, got "
+                f"{self.process_id}"
+            )
+
+    @property
+    def are_several(self):
+        """Whether there are others."""
+        return self.number != 1
+
+    @property
+    def is_first(self):
+        """Whether this process reads and writes the folder of the run; known when it has joined."""
+        return self.process_id == 0
+
+    @contextmanager
+    def joined(self):
+        """Join the other processes, before anything touches a device, and part in the end.
+
+        Raises:
+            ValueError: the backend is not JAX, or the others count differently.
+            ConnectionError: the others do not come, or one is lost. JAX ends the process in some
+                of these cases; see `watched`.
+        """
+        if not self.are_several:
+            yield self
+            return
+        import keras
+
+        if keras.backend.backend() != "jax":
+            raise ValueError(
+                f"several processes need KERAS_BACKEND=jax, got {keras.backend.backend()}"
+            )
+        import jax
+
+        try:
+            self._join()
+            yield self
+        except OSError:  # of this machine or a download, not of the others
+            raise
+        except Exception as error:
+            if _tells_of_a_loss(error):
+                raise ConnectionError(f"another process was lost. {LOST}") from error
+            raise
+        jax.distributed.shutdown()
+
+    def _join(self):
+        import jax
+
+        options = {
+            "initialization_timeout": self.timeout,
+            "heartbeat_timeout_seconds": SILENCE,
+            "shutdown_timeout_seconds": SILENCE,
+        }
+        known = inspect.signature(jax.distributed.initialize).parameters  # newer than JAX 0.5
+        options = {name: value for name, value in options.items() if name in known}
+        if self.coordinator != "auto":
+            options["coordinator_address"] = self.coordinator
+            options["num_processes"], options["process_id"] = self.number, self.process_id
+            if self.is_first:
+                self._check_that_nobody_listens()
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+        try:
+            jax.distributed.initialize(**options)
+        except RuntimeError as error:
+            raise ConnectionError(f"cannot join at {self.coordinator}: {error}") from error
+        if self.number is None:
+            object.__setattr__(self, "process_id", jax.process_index())
+            object.__setattr__(self, "number", jax.process_count())
+        if jax.process_count() != self.number:
+            raise ValueError(
+                f"the run at {self.coordinator} has {jax.process_count()} processes, got "
+                f"--processes {self.number}"
+            )
+
+    def _check_that_nobody_listens(self):
+        """Say that an address is taken, before JAX's own server does; it may crash at that."""
+        try:
+            socket.create_server(("", int(self.coordinator.rpartition(":")[2]))).close()
+        except OSError as error:
+            raise ConnectionError(f"cannot listen at {self.coordinator}: {error}") from error
+
+    def of_first(self, function):
+        """Call a function in the first process; every process gets what came of it.
+
+        Args:
+            function: without arguments; returns what JSON can hold.
+
+        Returns:
+            What it returned.
+
+        Raises:
+            ValueError, OSError, ImportError: in every process, if the function raised it.
+        """
+        if not self.are_several:
+            return function()
+        answer = None
+        if self.is_first:
+            try:
+                answer = {"result": function()}
+            except (ValueError, OSError, ImportError) as error:
+                answer = {"error": [type(error).__name__, str(error)]}
+        answer = json.loads(self._broadcast_text(json.dumps(answer)))
+        if "error" in answer:
+            raise made_again(*answer["error"])
+        return answer["result"]
+
+    def broadcast(self, arrays):
+        """Return the first process's list of NumPy arrays; each has the same shape everywhere."""
+        if not self.are_several:
+            return arrays
+        from jax.experimental import multihost_utils
+
+        return multihost_utils.broadcast_one_to_all(arrays, is_source=self.is_first)
+
+    def wait(self, name):
+        """Wait until every process has come to the same place."""
+        if self.are_several:
+            from jax.experimental import multihost_utils
+
+            multihost_utils.sync_global_devices(name)
+
+    def _broadcast_text(self, text):
+        import numpy as np
+
+        content = np.frombuffer(text.encode(), "uint8")
+        (size,) = self.broadcast([np.int32(len(content))])
+        room = np.zeros(int(size), "uint8")
+        if self.is_first:
+            room[:] = content
+        (content,) = self.broadcast([room])
+        return bytes(content).decode()
+
+
+def made_again(name, message):
+    """Return an error of another process, by its class if that takes a message alone."""
+    try:
+        return getattr(builtins, name, ValueError)(message)
+    except TypeError:
+        return ValueError(message)
+
+
+def _tells_of_a_loss(error):
+    """Return whether an error comes from the network between the processes."""
+    words = (
+        r"\bGloo\b|\bNCCL\b|coordination service|heartbeat|Socket closed|Broken pipe"
+        r"|Connection (reset|closed|refused)|failed to connect"
+        r"|UNAVAILABLE|DEADLINE_EXCEEDED|CANCELLED|ABORTED"
+    )
+    return re.search(words, str(error)) is not None
