@@ -1,0 +1,249 @@
+"""The programs of every model: the step that trains it, and the one that uses it.
+
+A program is a pure function of a state and a batch, as Keras' trainer on JAX has it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+
+from keras_attention import lab, models, runs
+from keras_attention.decoding import Generator
+from keras_attention.models.encoder_decoder import check_sizes
+from keras_attention.training import MaskedCrossentropy, WarmUp, compile_for_training
+from keras_attention.writer import Scribe
+
+POLICIES = ("float32", "mixed_bfloat16")
+CHARACTERS = 66  # of Tiny Shakespeare, and padding
+STORY_WORDS, SENTENCE_WORDS = 180, 7  # of bAbI's twenty tasks; and of one of its sentences
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large the programs are.
+
+    Attributes:
+        batch_size: examples a batch, over all devices, B.
+        length: tokens of a sentence, read as well as written; frames of a clip, sentences of a
+            story, steps of a sequence, characters of a text.
+        units: width of a model; None: the builder's default.
+        vocabulary: number of ids, V; None: the default of `keras-attention train` or of the lab.
+        dtype_policy: one of `POLICIES`.
+
+    Raises:
+        ValueError: a size is not positive, or there is no such policy.
+    """
+
+    batch_size: int = 64
+    length: int = 16
+    units: int | None = None
+    vocabulary: int | None = None
+    dtype_policy: str = "float32"
+
+    def __post_init__(self):
+        sizes = {name: getattr(self, name) for name in ("batch_size", "length")}
+        check_sizes(**sizes, **self.given("units", "vocabulary"))
+        if self.dtype_policy not in POLICIES:
+            raise ValueError(
+                f"dtype_policy must be one of {', '.join(POLICIES)}, got {self.dtype_policy!r}"
+            )
+
+    def given(self, *names, **renamed):
+        """Return, as arguments of a builder, those sizes that are not None."""
+        pairs = {**{name: name for name in names}, **renamed}
+        found = {theirs: getattr(self, ours) for theirs, ours in pairs.items()}
+        return {name: size for name, size in found.items() if size is not None}
+
+    def ids(self, *shape):
+        """Return a batch of ids of a shape."""
+        return np.zeros((self.batch_size, *shape), dtype="int32")
+
+    def floats(self, *shape):
+        """Return a batch of numbers of a shape."""
+        return np.zeros((self.batch_size, *shape), dtype="float32")
+
+
+class Program(NamedTuple):
+    """A step of a model.
+
+    Attributes:
+        model: its name, of `MODELS`.
+        step: "training"; "decoding" for the whole loop that writes a sentence, "writing" for the
+            one that writes a text, or "forward".
+        function: `function(state, data) → outputs, new state`.
+        state: lists of arrays: weights, the trainer's other variables.
+        data: the batch, a structure of arrays whose first axis is B.
+        rounds: how often a loop of unknown length goes round at most.
+    """
+
+    model: str
+    step: str
+    function: Callable
+    state: tuple
+    data: Any
+    rounds: int
+
+
+class _Subject(NamedTuple):
+    """A model, compiled as it is trained, a batch of it, and how it is used."""
+
+    model: keras.Model
+    inputs: Any
+    targets: Any
+    use: str = "forward"
+    user: keras.Model | None = None
+    used_on: Any = None
+
+
+def _translator(name, sizes):
+    settings = runs.Settings(model=name, **sizes.given("units", "vocabulary"))
+    ids = range(settings.vocabulary)
+    model = runs.build(settings, ids, ids)
+    compile_for_training(
+        model,
+        settings.learning_rate,
+        warm_up=settings.warm_up,
+        label_smoothing=settings.label_smoothing,
+    )
+    return _decoding(model, sizes, sizes.ids(sizes.length))
+
+
+def _captioner(sizes):
+    model = models.build_captioner(**sizes.given("units", target_vocabulary="vocabulary"))
+    compile_for_training(model)
+    return _decoding(model, sizes, sizes.floats(sizes.length, *model.input["context"].shape[2:]))
+
+
+def _decoding(model, sizes, context):
+    encode = models.encode(model, room=sizes.length)
+    generator = Generator(encode, models.step(model), max_length=sizes.length)
+    target = sizes.ids(sizes.length)
+    inputs = {"context": context, "target": target}
+    return _Subject(model, inputs, target, "decoding", generator, {"context": context})
+
+
+def _characters(kind, sizes):
+    model = models.build_character_model(
+        **{"vocabulary": CHARACTERS, "kind": kind, **sizes.given("units", "vocabulary")}
+    )
+    model.compile(
+        keras.optimizers.AdamW(WarmUp(2e-3, 1), beta_2=0.99, global_clipnorm=1.0),
+        loss=MaskedCrossentropy(),
+    )
+    ids, draws = sizes.ids(sizes.length), sizes.floats(sizes.length)
+    scribe = Scribe(model, sizes.length, temperature=0.8, top_k=0, top_p=1.0)
+    return _Subject(model, ids, ids, "writing", scribe, {"draws": draws, "prompt": ids})
+
+
+def _neural_turing_machine(sizes):
+    model = models.build_neural_turing_machine(**sizes.given("units"))
+    optimizer = keras.optimizers.RMSprop(1e-4, momentum=0.9, centered=True, global_clipnorm=10.0)
+    model.compile(optimizer, loss=lab.algorithms.bits_of_steps)
+    channels, bits = model.input_shape[-1], model.output_shape[-1]
+    inputs, targets = (sizes.floats(sizes.length, width) for width in (channels, bits))
+    return _Subject(model, inputs, targets)
+
+
+def _memory_network(sizes):
+    model = models.build_memory_network(
+        **{"vocabulary": STORY_WORDS, **sizes.given("units", "vocabulary")},
+        memory_size=max(sizes.length, 50),
+    )
+    optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=40.0)
+    model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    question, story = sizes.ids(SENTENCE_WORDS), sizes.ids(sizes.length, SENTENCE_WORDS)
+    return _Subject(model, {"question": question, "story": story}, sizes.ids())
+
+
+def _glimpses(build, setting, sizes):
+    size, scales = lab.glimpses.SIZE, lab.glimpses.SCALES
+    model = build((*setting.shape, 1), size=size, scales=scales, **sizes.given("units"))
+    model.compile("adam", metrics=["accuracy"])
+    numbers = () if setting.number == 1 else (setting.number,)
+    return _Subject(model, sizes.floats(*setting.shape, 1), sizes.ids(*numbers))
+
+
+_SUBJECTS = {
+    **{name: partial(_translator, name) for name in models.BUILDERS},
+    "captioner": _captioner,
+    "character-lstm": partial(_characters, "lstm"),
+    "character-lstm-attention": partial(_characters, "lstm_attention"),
+    "character-transformer": partial(_characters, "transformer"),
+    "neural-turing-machine": _neural_turing_machine,
+    "memory-network": _memory_network,
+    "recurrent-attention": partial(_glimpses, models.build_recurrent_attention, lab.glimpses.ONE),
+    "deep-recurrent-attention": partial(
+        _glimpses, models.build_deep_recurrent_attention, lab.glimpses.TWO
+    ),
+}
+MODELS = tuple(_SUBJECTS)
+
+
+def programs_of(name, sizes):
+    """Build a model and return its two programs.
+
+    Args:
+        name: one of `MODELS`.
+        sizes: `Sizes`.
+
+    Returns:
+        The `Program` of its training step, and that of its use.
+
+    Raises:
+        ValueError: Keras has another backend than JAX, there is no such model, or it cannot be of
+            such a size.
+    """
+    check_backend()
+    check_model(name)
+    policy = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(sizes.dtype_policy)
+    try:
+        subject = _SUBJECTS[name](sizes)
+        # Makes what Keras makes before its first batch, of shapes alone: optimizer, metrics
+        batch = (subject.inputs, subject.targets)
+        subject.model._symbolic_build(data_batch=batch)
+        user, used_on = subject.user or subject.model, (subject.inputs,)
+        if subject.user:
+            used_on = (subject.used_on,)
+            user._symbolic_build(data_batch=used_on)
+    finally:
+        keras.config.set_dtype_policy(policy)
+    model = subject.model
+    kept = model.optimizer.variables, model.metrics_variables
+    return [
+        Program(name, "training", model.train_step, _state(model, *kept), batch, sizes.length),
+        Program(name, subject.use, user.predict_step, _state(user), used_on, sizes.length),
+    ]
+
+
+def check_backend():
+    """Check that Keras runs on JAX, through which programs are compiled for TPUs.
+
+    Raises:
+        ValueError: it does not.
+    """
+    backend = keras.backend.backend()
+    if backend != "jax":
+        raise ValueError(
+            f"compiling for a TPU needs Keras on its JAX backend, got {backend}: set "
+            "KERAS_BACKEND=jax before Keras is imported"
+        )
+
+
+def check_model(name):
+    """Check that there is a model of this name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in MODELS:
+        raise ValueError(f"model must be all or one of {', '.join(MODELS)}, got {name!r}")
+
+
+def _state(model, *more):
+    variables = model.trainable_variables, model.non_trainable_variables, *more
+    return tuple([variable.value for variable in each] for each in variables)
