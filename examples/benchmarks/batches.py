@@ -1,0 +1,72 @@
+"""How the pairs of a corpus go through a training: the conditions, and what a batch counts for."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from examples.benchmarks import flops
+
+
+class Condition(NamedTuple):
+    """Pairs, and how many batches of them are one turn.
+
+    Attributes:
+        rows: of the pool.
+        batch_size: sentences a batch.
+        steps: batches a turn.
+    """
+
+    rows: np.ndarray
+    batch_size: int
+    steps: int
+
+
+def by_length(context_ids, target_ids, shares=3):
+    """Divide pairs by the length of their longer sentence: arrays of rows, from short to long."""
+    longest = np.maximum((context_ids != 0).sum(1), (target_ids != 0).sum(1))
+    return [np.sort(part) for part in np.array_split(np.argsort(longest, kind="stable"), shares)]
+
+
+def as_they_come(context_ids, target_ids, condition):
+    """Yield the batches of a turn in random order, each side padded to its longest in the batch.
+
+    Yields:
+        Context, target without its last token, labels; int32.
+    """
+    rows = np.random.default_rng(0).permutation(condition.rows)
+    rows = np.resize(rows, condition.steps * condition.batch_size)
+    for batch in rows.reshape(condition.steps, condition.batch_size):
+        context, target = (
+            ids[batch][:, : (ids[batch] != 0).sum(1).max()] for ids in (context_ids, target_ids)
+        )
+        labels = target[:, 1:]
+        yield context, target[:, :-1] * (labels != 0), labels
+
+
+def counted(batches, model, sizes):
+    """Count what batches hold: real tokens, places, and the operations of training on them.
+
+    Args:
+        batches: pairs of context (B, S) and labels (B, T), 0 where there is no token.
+        model: name of a model in `flops.MODELS`.
+        sizes: of the model.
+
+    Returns:
+        A dictionary: `sentences`, `target_tokens` and `target_places`; `operations` over all places
+        and `useful_operations` over tokens alone; `shapes`, how many different ones.
+    """
+    total = dict.fromkeys(("sentences", "target_tokens", "target_places"), 0)
+    total |= {"operations": 0.0, "useful_operations": 0.0}
+    shapes = set()
+    for context, labels in batches:
+        source, target = (context != 0).sum(1), (labels != 0).sum(1)
+        is_pair = target > 0
+        total["sentences"] += int(is_pair.sum())
+        total["target_tokens"] += int(target.sum())
+        total["target_places"] += labels.size
+        whole = flops.forward(model, context.shape[1], labels.shape[1], sizes)
+        total["operations"] += 3 * len(context) * float(whole)
+        useful = flops.forward(model, source[is_pair], target[is_pair], sizes)
+        total["useful_operations"] += 3 * float(np.sum(useful))
+        shapes.add((*context.shape, labels.shape[1]))
+    return {**total, "shapes": len(shapes)}

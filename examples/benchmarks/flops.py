@@ -1,0 +1,49 @@
+"""How many floating point operations a model takes, by formula: matrix products alone.
+
+A product of (n, m) and (m, p) takes 2·n·m·p. Softmax, norms, activations and the optimizer are left
+out, as is usual, so that a share of the peak is never flattered. A training step takes three times
+the forward pass: each product has two more for its gradients.
+
+With S source and T target tokens, width D, vocabulary V, and for a Transformer N layers, width F of
+its feed-forward networks, and heads that are together as wide as the model:
+
+    encoder, a layer      8·S·D² + 4·S²·D + 4·S·D·F
+    decoder, a layer      8·T·D² + 4·T²·D      its own past
+                        + 4·T·D² + 4·S·D²      the memory: queries and reads, keys and values
+                        + 4·T·S·D + 4·T·D·F
+    logits                2·T·D·V
+
+and for the RNN with attention, where a GRU takes 12·D² a token:
+
+    encoder               24·S·D²              in both directions
+    decoder               12·T·D² + 4·T·D² + 4·S·D² + 4·T·S·D
+    logits                2·T·D·V
+"""
+
+
+def transformer(source, target, *, units, num_layers, feed_forward, vocabulary):
+    """Return the operations of a forward pass of one sentence pair; numbers or arrays of them."""
+    s, t, d = source, target, units
+    encoder = 8 * s * d**2 + 4 * s**2 * d + 4 * s * d * feed_forward
+    own_past = 8 * t * d**2 + 4 * t**2 * d
+    the_memory = 4 * t * d**2 + 4 * s * d**2 + 4 * t * s * d
+    decoder = own_past + the_memory + 4 * t * d * feed_forward
+    return num_layers * (encoder + decoder) + 2 * t * d * vocabulary
+
+
+def rnn(source, target, *, units, vocabulary):
+    """Return the same for the RNN with attention."""
+    s, t, d = source, target, units
+    encoder = 24 * s * d**2
+    decoder = 12 * t * d**2 + 4 * t * d**2 + 4 * s * d**2 + 4 * t * s * d
+    return encoder + decoder + 2 * t * d * vocabulary
+
+
+MODELS = {"rnn": rnn, "transformer": transformer}
+
+
+def forward(model, source, target, sizes):
+    """Return the operations of a forward pass of a model by its name and sizes."""
+    takes = {"units", "vocabulary"}
+    takes |= {"num_layers", "feed_forward"} if model == "transformer" else set()
+    return MODELS[model](source, target, **{name: sizes[name] for name in takes})

@@ -1,0 +1,172 @@
+"""The contestants in training that run on Keras: this package, plain Keras, KerasHub.
+
+All have the loss and the metrics of this package, so that these are the same work for all.
+"""
+
+import numpy as np
+
+from examples.benchmarks import batches as on_batches
+from examples.benchmarks import machine
+
+LEARNING_RATE, DROPOUT = 5e-4, 0.1
+LABEL_SMOOTHING = {"rnn": 0.0, "transformer": 0.1}
+
+
+class _Trainer:
+    """A compiled model, and a dataset for each condition."""
+
+    def __init__(self, kind, sizes, pool, conditions):
+        import keras
+
+        keras.utils.set_random_seed(0)
+        self.kind, self.sizes = kind, sizes
+        self.model = self.build()
+        self.steps = {name: condition.steps for name, condition in conditions.items()}
+        self.datasets = {
+            name: self.dataset(*pool, condition) for name, condition in conditions.items()
+        }
+
+    def train(self, name):
+        """Train on the batches of a condition, and return the mean loss, smoothed if it is."""
+        history = self.model.fit(
+            self.datasets[name], steps_per_epoch=self.steps[name], shuffle=False, verbose=0
+        )
+        return history.history["loss"][0]
+
+    def count(self, name):
+        """Count what the batches of a condition hold, and the parameters of the model."""
+        elements = self.datasets[name].take(self.steps[name]).as_numpy_iterator()
+        pairs = ((inputs["context"], labels) for inputs, labels in elements)
+        counts = on_batches.counted(pairs, self.kind, self.sizes)
+        return {**counts, "parameters": self.model.count_params()}
+
+    def multiply(self):
+        """Return the fastest matrix product of Keras' backend or NumPy, operations a second."""
+        from keras import ops
+
+        def by_keras(a, b):
+            ops.convert_to_numpy(ops.matmul(a, b)[:1, :1])
+
+        return max(machine.multiply_rate(by_keras), machine.multiply_rate(np.matmul))
+
+
+class ThisPackage(_Trainer):
+    """The package, as `keras-attention train` uses it."""
+
+    def build(self):
+        """Build and compile."""
+        from keras_attention import models
+        from keras_attention.training import compile_for_training
+
+        sizes = dict(self.sizes)
+        vocabulary = sizes.pop("vocabulary")
+        if self.kind == "rnn":
+            model = models.build_rnn_attention(vocabulary, vocabulary, **sizes)
+        else:
+            model = models.build_transformer(
+                vocabulary, vocabulary, **sizes, dropout=DROPOUT, tied=True
+            )
+        compile_for_training(model, LEARNING_RATE, label_smoothing=LABEL_SMOOTHING[self.kind])
+        return model
+
+    def dataset(self, context_ids, target_ids, condition):
+        """Return the batches of the package."""
+        from keras_attention.corpora import Batches
+
+        rows = condition.rows
+        batches = Batches(context_ids[rows], target_ids[rows], condition.batch_size)
+        return batches.shuffled(seed=0)
+
+
+class PlainKeras(_Trainer):
+    """The architecture as one writes it with Keras' layers and defaults; batch-maximum padding."""
+
+    def build(self):
+        """Build and compile."""
+        import keras
+
+        from keras_attention.training import MaskedAccuracy, MaskedCrossentropy, MaskedLoss
+
+        model = self.network(**self.sizes)
+        model.compile(
+            keras.optimizers.Adam(LEARNING_RATE),
+            loss=MaskedCrossentropy(label_smoothing=LABEL_SMOOTHING[self.kind]),
+            metrics=[MaskedAccuracy(), MaskedLoss()],
+        )
+        return model
+
+    def network(self, vocabulary, units):
+        """Return the RNN of the TensorFlow tutorial."""
+        import keras
+        from keras import layers
+
+        context = keras.Input((None,), dtype="int32", name="context")
+        target = keras.Input((None,), dtype="int32", name="target")
+        memory = layers.Embedding(vocabulary, units, mask_zero=True)(context)
+        memory = layers.Bidirectional(layers.GRU(units, return_sequences=True), merge_mode="sum")(
+            memory
+        )
+        x = layers.Embedding(vocabulary, units, mask_zero=True)(target)
+        x = layers.GRU(units, return_sequences=True)(x)
+        read = layers.MultiHeadAttention(num_heads=1, key_dim=units)(query=x, value=memory)
+        x = layers.LayerNormalization()(layers.Add()([x, read]))
+        return keras.Model(
+            {"context": context, "target": target}, layers.Dense(vocabulary, name="logits")(x)
+        )
+
+    def dataset(self, context_ids, target_ids, condition):
+        """Return the batches as they come."""
+        import tensorflow as tf
+
+        ids = tf.TensorSpec((condition.batch_size, None), tf.int32)
+        dataset = tf.data.Dataset.from_generator(
+            lambda: (
+                ({"context": context, "target": target}, labels)
+                for context, target, labels in on_batches.as_they_come(
+                    context_ids, target_ids, condition
+                )
+            ),
+            output_signature=({"context": ids, "target": ids}, ids),
+        )
+        options = tf.data.Options()
+        options.autotune.enabled = False  # as in keras_attention.corpora, which says why
+        return dataset.repeat().prefetch(4).with_options(options)
+
+
+class KerasHub(PlainKeras):
+    """The Transformer of KerasHub's layers, compiled as Keras does by default."""
+
+    def network(self, vocabulary, units, num_layers, num_heads, feed_forward):
+        """Return the Transformer, its logits tied to the target embedding."""
+        import keras
+        import keras_hub
+        from keras import layers, ops
+
+        options = {
+            "intermediate_dim": feed_forward,
+            "num_heads": num_heads,
+            "dropout": DROPOUT,
+            "activation": "relu",
+        }
+        wide = {"embeddings_initializer": keras.initializers.RandomNormal(stddev=units**-0.5)}
+        context = keras.Input((None,), dtype="int32", name="context")
+        target = keras.Input((None,), dtype="int32", name="target")
+        masks = ops.not_equal(context, 0), ops.not_equal(target, 0)
+        embedding = layers.ReversibleEmbedding(vocabulary, units, tie_weights=True, **wide)
+
+        def place(embedded):
+            embedded = embedded * units**0.5
+            positions = keras_hub.layers.SinePositionEncoding()(embedded)
+            return layers.Dropout(DROPOUT)(layers.Add()([embedded, positions]))
+
+        memory = place(layers.Embedding(vocabulary, units, **wide)(context))
+        for _ in range(num_layers):
+            encoder = keras_hub.layers.TransformerEncoder(**options)
+            memory = encoder(memory, padding_mask=masks[0])
+        x = place(embedding(target))
+        for _ in range(num_layers):
+            decoder = keras_hub.layers.TransformerDecoder(**options)
+            x = decoder(x, memory, decoder_padding_mask=masks[1], encoder_padding_mask=masks[0])
+        return keras.Model(
+            {"context": context, "target": target}, embedding(x, reverse=True), name="keras_hub"
+        )

@@ -1,0 +1,76 @@
+"""The machine: what it is, what memory a process has, how fast it multiplies matrices."""
+
+import importlib.metadata
+import os
+import platform
+import time
+from pathlib import Path
+
+import numpy as np
+
+PACKAGES = ("keras", "tensorflow", "jax", "keras-hub", "torch", "ctranslate2", "numpy")
+PEAK_SIZE, PEAK_REPEATS = 2048, 6
+
+
+def described(backend):
+    """Describe the machine and what is installed, for a report.
+
+    Args:
+        backend: name of the backend that Keras runs on.
+    """
+    versions = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return {
+        "cores": os.cpu_count(),
+        "processor": _processor(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "backend": backend,
+        "versions": versions,
+    }
+
+
+def _processor():
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.is_file() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown"
+
+
+def memory():
+    """Return the resident memory of this process in MB, `now` and at `most` since it began.
+
+    Read from Linux; elsewhere `now` is what it was at most.
+    """
+    path = Path("/proc/self/status")
+    if path.is_file():
+        lines = dict(line.split(":", 1) for line in path.read_text().splitlines() if ":" in line)
+        now, most = (int(lines[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
+        return {"now": now, "most": most}
+    import resource
+
+    unit = 2**20 if platform.system() == "Darwin" else 2**10
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    return {"now": most, "most": most}
+
+
+def multiply_rate(multiply, size=PEAK_SIZE, repeats=PEAK_REPEATS):
+    """Return the float32 operations a second of a matrix product, 2 · size³ operations: the best.
+
+    Args:
+        multiply: `multiply(a, b)` of two arrays (size, size), done when it returns.
+        size: rows and columns.
+        repeats: products, after one that is not timed.
+    """
+    a, b = np.random.default_rng(0).standard_normal((2, size, size), dtype="float32")
+    multiply(a, b)
+    best = float("inf")
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        multiply(a, b)
+        best = min(best, time.perf_counter() - begun)
+    return 2 * size**3 / best

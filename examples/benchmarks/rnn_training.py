@@ -1,0 +1,37 @@
+"""Training the RNN with attention: by batch size, and by the length of the sentences.
+
+The tutorial's model, against the same in plain Keras and in PyTorch. Theory: with XLA and batches
+of one length, what is saved is padding, and what Keras does between its kernels.
+"""
+
+from examples.benchmarks import training
+from examples.benchmarks.subject import Subject
+
+CONTESTANTS = (training.OURS, training.PLAIN, training.TORCH, training.TORCH_BFLOAT16)
+
+
+def measure(options, progress):
+    """Train in turns."""
+    *pool, sizes = options.pool("rnn")
+    conditions = training.conditions_of(options, pool, (64, 256), lengths=True)
+    return training.measure(options, progress, "rnn", CONTESTANTS, conditions, sizes, pool)
+
+
+def figures(raw):
+    """Hold what was measured to its bars."""
+    return [
+        *training.against(raw, training.PLAIN, (2.5, 4)),
+        *training.against(raw, training.TORCH, (1.3, 2)),
+        *training.against(raw, training.TORCH_BFLOAT16),
+        *training.shares_of_peak(raw),
+    ]
+
+
+SUBJECT = Subject(
+    "Training the RNN with attention, beside plain Keras and PyTorch.",
+    measure,
+    figures,
+    training.tables,
+    training.draw,
+    pools=("rnn",),
+)

@@ -1,0 +1,224 @@
+"""Real target tokens a second in training: what the two subjects of training have in common.
+
+A turn is some batches of a condition, always the same ones: forward, backward, Adam and two
+metrics. Every implementation makes its batches from the same pairs in its own way, and what counts
+is the number of real target tokens in them, not that of batches, which padding would flatter.
+"""
+
+import numpy as np
+
+from examples.benchmarks import batches
+from examples.benchmarks.drawing import bars, finish
+from examples.benchmarks.subject import (
+    Table,
+    held,
+    is_there,
+    left_out,
+    median_and_spread,
+    ratios,
+    rows_of,
+)
+from examples.benchmarks.workers import Job, started, take_turns
+
+OURS, PLAIN, HUB = "keras_attention", "plain Keras", "KerasHub"
+TORCH, TORCH_BFLOAT16 = "PyTorch", "PyTorch bfloat16"
+MULTIPLY = "matrix product"
+IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all take
+    OURS: ("keras_models", "ThisPackage", {}),
+    PLAIN: ("keras_models", "PlainKeras", {}),
+    HUB: ("keras_models", "KerasHub", {}),
+    TORCH: ("torch_models", "PyTorch", {}),
+    TORCH_BFLOAT16: ("torch_models", "PyTorch", {"bfloat16": True}),
+}
+NEEDS = {HUB: "KerasHub", TORCH: "PyTorch", TORCH_BFLOAT16: "PyTorch"}
+
+
+def conditions_of(options, pool, batch_sizes, lengths=False):
+    """Return the `Condition`s of a subject by name, the first of them the main one.
+
+    Args:
+        options: `Options`.
+        pool: context and target ids.
+        batch_sizes: sentences a batch, over all lengths; the first also for each length.
+        lengths: whether to look at the short, middle and long thirds of the sentences as well.
+    """
+    if options.quick:
+        batch_sizes = [size // 4 for size in batch_sizes]
+    sentences, fewest = (64, 1) if options.quick else (4096, 32)
+    main = batch_sizes[0]
+    rows = {f"all, {size} a batch": (np.arange(len(pool[0])), size) for size in batch_sizes}
+    if lengths:
+        thirds = zip(("short", "middle", "long"), batches.by_length(*pool), strict=True)
+        rows |= {f"{name} third, {main} a batch": (part, main) for name, part in thirds}
+    return {
+        name: batches.Condition(part, size, max(sentences // size, fewest))
+        for name, (part, size) in rows.items()
+    }
+
+
+def measure(options, progress, model, contestants, conditions, sizes, pool):
+    """Let contestants train, in turns.
+
+    Args:
+        options: `Options`.
+        progress: as for `take_turns`.
+        model: name of the model.
+        contestants: names of `IMPLEMENTATIONS`.
+        conditions: of `conditions_of`.
+        sizes: of the model.
+        pool: context and target ids.
+
+    Returns:
+        A dictionary for JSON.
+    """
+    common = {"kind": model, "sizes": sizes, "pool": pool, "conditions": conditions}
+    there = {
+        name: (*make, common | more)
+        for name in contestants
+        if is_there(NEEDS.get(name))
+        for *make, more in [IMPLEMENTATIONS[name]]
+    }
+    jobs = [Job(name, "train", (name,)) for name in conditions]
+    jobs.append(Job(MULTIPLY, "multiply"))
+    with started(there) as workers:
+        timed = take_turns(
+            workers,
+            jobs,
+            options.rounds,
+            progress,
+            can=lambda name, job: job.name != MULTIPLY or name in (OURS, TORCH),
+        )
+        multiplied = timed.pop(MULTIPLY)
+        measured = {
+            condition: {
+                name: {
+                    **workers[name].ask("count", condition),
+                    "first_seconds": each.first,
+                    "seconds": each.seconds,
+                    "loss": each.answers,
+                }
+                for name, each in by_name.items()
+            }
+            for condition, by_name in timed.items()
+        }
+    return {
+        "model": model,
+        "sizes": sizes,
+        "pairs": len(pool[0]),
+        "measured": measured,
+        "matrix_product": {name: each.answers for name, each in multiplied.items()},
+        "left_out": left_out({NEEDS[name] for name in contestants if name in NEEDS}),
+    }
+
+
+def rates(found):
+    """Return the real target tokens a second of each round."""
+    return [found["target_tokens"] / seconds for seconds in found["seconds"]]
+
+
+def against(raw, rival, bar=None):
+    """Return the figures of this package against a rival, one a condition; the first has a bar."""
+    figures = []
+    for condition, by_name in raw["measured"].items():
+        if rival in by_name:
+            ratio = ratios(rates(by_name[OURS]), rates(by_name[rival]))
+            name = f"tokens a second against {rival}, {condition}"
+            figures.append(held(name, ratio, "×", at_least=None if figures else bar))
+    return figures
+
+
+def peak(raw):
+    """Return the fastest matrix product that was measured, operations a second."""
+    return max(rate for each in raw["matrix_product"].values() for rate in each)
+
+
+def shares_of_peak(raw, bar=None):
+    """Return the share of the peak that this package reaches, over all places and over tokens."""
+    found = next(iter(raw["measured"].values()))[OURS]
+    shares = {
+        kind: [100 * found[kind] / seconds / peak(raw) for seconds in found["seconds"]]
+        for kind in ("operations", "useful_operations")
+    }
+    name = "share of the matrix peak in training"
+    return [
+        held(name, shares["operations"], "%", at_least=bar),
+        held(f"{name}, of real tokens alone", shares["useful_operations"], "%"),
+    ]
+
+
+def tables(raw):
+    """Return the table of rates, and that of what was computed for them."""
+    rows, work = [], []
+    for condition, name, found in rows_of(raw["measured"]):
+        padding = 1 - found["target_tokens"] / found["target_places"]
+        share = np.median([found["operations"] / s / peak(raw) for s in found["seconds"]])
+        rows.append(
+            (
+                condition,
+                name,
+                *median_and_spread(rates(found)),
+                f"{100 * padding:.0f} %",
+                f"{100 * share:.0f} %",
+                f"{found['first_seconds']:.1f}",
+            )
+        )
+        work.append(
+            (
+                condition,
+                name,
+                f"{found['sentences']:,}",
+                f"{found['target_tokens']:,}",
+                str(found["shapes"]),
+                f"{found['parameters']:,}",
+                f"{found['loss'][0]:.2f} → {found['loss'][-1]:.2f}",
+            )
+        )
+    return [
+        Table(
+            "Real target tokens a second",
+            (
+                "condition",
+                "implementation",
+                "median",
+                "from – to",
+                "padding",
+                "of the peak",
+                "first turn, s",
+            ),
+            rows,
+        ),
+        Table(
+            "The work of a turn",
+            (
+                "condition",
+                "implementation",
+                "sentences",
+                "target tokens",
+                "shapes",
+                "parameters",
+                "loss",
+            ),
+            work,
+        ),
+        Table(
+            "The peak: a product of two matrices 2,048 × 2,048 in float32, GFLOP a second",
+            ("implementation", "median", "from – to"),
+            [
+                (name, *median_and_spread([rate / 1e9 for rate in each]))
+                for name, each in raw["matrix_product"].items()
+            ],
+        ),
+    ]
+
+
+def draw(raw, figure):
+    """Draw a panel of bars for each condition."""
+    count = len(raw["measured"])
+    figure.set_size_inches(min(4 * count, 12), 2.6 * -(-count // 3))
+    panels = [*figure.subplots(-(-count // 3), min(count, 3), squeeze=False).flat]
+    for panel, (condition, by_name) in zip(panels, raw["measured"].items(), strict=False):
+        bars(panel, {name: rates(found) for name, found in by_name.items()}, {OURS})
+        panel.set_title(condition, fontsize=10, loc="left")
+    for panel in panels[count:]:
+        panel.set_visible(False)
+    finish(figure, "real target tokens a second, more is better")

@@ -1,0 +1,39 @@
+"""Training the Transformer, beside KerasHub's layers and `nn.Transformer`; the share of the peak.
+
+The tutorial's sizes with tied logits, dropout 0.1, label smoothing 0.1, batches of 128. Theory: at
+the sizes of a sentence nearly all operations are products with weights, so that time should grow
+with the number of places, and tokens a second with the share of them that are tokens.
+"""
+
+from examples.benchmarks import training
+from examples.benchmarks.subject import Subject
+
+CONTESTANTS = (training.OURS, training.HUB, training.TORCH, training.TORCH_BFLOAT16)
+
+
+def measure(options, progress):
+    """Train in turns."""
+    *pool, sizes = options.pool("transformer")
+    conditions = training.conditions_of(options, pool, (128,))
+    arguments = ("transformer", CONTESTANTS, conditions, sizes, pool)
+    return training.measure(options, progress, *arguments)
+
+
+def figures(raw):
+    """Hold what was measured to its bars."""
+    return [
+        *training.against(raw, training.TORCH, (1.2, 2)),
+        *training.against(raw, training.HUB, (1.5, 3)),
+        *training.against(raw, training.TORCH_BFLOAT16),
+        *training.shares_of_peak(raw, (40, 60)),
+    ]
+
+
+SUBJECT = Subject(
+    "Training the Transformer, beside KerasHub's layers and PyTorch's, and the share of the peak.",
+    measure,
+    figures,
+    training.tables,
+    training.draw,
+    pools=("transformer",),
+)

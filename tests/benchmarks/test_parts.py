@@ -1,0 +1,163 @@
+"""The parts of the benchmarks: what is counted, who takes turns, how figures are held to bars."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from examples.benchmarks import batches, flops, growth, subject, training
+from examples.benchmarks.workers import Job, Worker, started, take_turns
+
+ROOT = Path(__file__).resolve().parents[2]
+SIZES = {"units": 5, "num_layers": 3, "num_heads": 1, "feed_forward": 7, "vocabulary": 11}
+
+
+def products(*shapes):
+    """Return the operations of products of (n, m) and (m, p)."""
+    return sum(2 * n * m * p for n, m, p in shapes)
+
+
+def test_the_operations_of_a_transformer_are_those_of_its_products():
+    s, t, d, f, v = 13, 17, 5, 7, 11
+    attention = lambda q, k: [(q, d, d), (k, d, d), (k, d, d), (q, d, k), (q, k, d), (q, d, d)]  # noqa: E731
+    feed = lambda length: [(length, d, f), (length, f, d)]  # noqa: E731
+    layer = [*attention(s, s), *feed(s), *attention(t, t), *attention(t, s), *feed(t)]
+    assert flops.forward("transformer", s, t, SIZES) == products(*3 * layer, (t, d, v))
+
+
+def test_the_operations_of_the_rnn_are_those_of_its_products():
+    s, t, d, v = 13, 17, 5, 11
+    gru = lambda length: [(length, d, 3 * d), (length, d, 3 * d)]  # noqa: E731
+    attention = [(t, d, d), (s, d, d), (s, d, d), (t, d, s), (t, s, d), (t, d, d)]
+    expected = products(*gru(s), *gru(s), *gru(t), *attention, (t, d, v))
+    assert flops.forward("rnn", s, t, SIZES) == expected
+
+
+def ids_of(*lengths):
+    """Return rows of ids of some lengths, padded with 0."""
+    ids = np.zeros((len(lengths), max(lengths)), dtype="int32")
+    for row, length in zip(ids, lengths, strict=True):
+        row[:length] = np.arange(2, 2 + length)
+    return ids
+
+
+def test_thirds_are_sorted_by_the_longer_sentence_and_hold_each_pair_once():
+    short, middle, long = batches.by_length(ids_of(3, 9, 2, 5, 2, 7), ids_of(3, 2, 4, 2, 8, 2))
+    assert [short.tolist(), middle.tolist(), long.tolist()] == [[0, 2], [3, 5], [1, 4]]
+
+
+def test_batches_as_they_come_are_padded_to_their_longest_and_the_same_each_time():
+    pool = ids_of(3, 9, 2, 5, 2, 7), ids_of(3, 2, 4, 2, 8, 2)
+    condition = batches.Condition(np.arange(6), 2, 3)
+    turn, again = (list(batches.as_they_come(*pool, condition)) for _ in range(2))
+    for (context, target, labels), (same, *_) in zip(turn, again, strict=True):
+        np.testing.assert_array_equal(context, same)
+        assert (context != 0).any(axis=0).all()  # no column is all padding
+        assert target.shape == labels.shape
+        assert ((target != 0).sum(1) == (labels != 0).sum(1)).all()
+    assert sum((labels != 0).sum() for *_, labels in turn) == (pool[1] != 0).sum() - 6
+
+
+def test_counts_are_those_on_paper():
+    context, labels = ids_of(3, 5, 1), np.array([[4, 3, 0, 0], [4, 4, 4, 3], [0, 0, 0, 0]])
+    found = batches.counted([(context, labels)], "rnn", SIZES)
+    assert (found["sentences"], found["target_tokens"], found["target_places"]) == (2, 6, 12)
+    whole = 3 * 3 * flops.forward("rnn", 5, 4, SIZES)
+    useful = 3 * (flops.forward("rnn", 3, 2, SIZES) + flops.forward("rnn", 5, 4, SIZES))
+    assert (found["operations"], found["useful_operations"]) == (whole, useful)
+
+
+class Pretended:
+    """A worker that writes down when it is called."""
+
+    def __init__(self, name, calls):
+        self.name, self.calls = name, calls
+
+    def call(self, method, *arguments):
+        self.calls.append((self.name, method, *arguments))
+        return float(len(self.calls)), len(self.calls)
+
+
+class Silent:
+    def expect(self, count):
+        self.expected, self.turns = count, 0
+
+    def doing(self, what):
+        pass
+
+    def done(self):
+        self.turns += 1
+
+
+def test_workers_take_turns_in_each_round_and_the_first_round_is_kept_apart():
+    calls, progress = [], Silent()
+    workers = {name: Pretended(name, calls) for name in "ab"}
+    jobs = [Job("train", "go", (3,)), Job("alone", "stop")]
+    can = lambda name, job: job.name == "train" or name == "a"  # noqa: E731
+    timed = take_turns(workers, jobs, 2, progress, can=can)
+    assert calls == 3 * [("a", "go", 3), ("b", "go", 3), ("a", "stop")]
+    assert progress.turns == progress.expected == 9
+    assert timed["train"]["b"] == (2.0, [5.0, 8.0], [5, 8])
+    assert list(timed["alone"]) == ["a"]
+
+
+def test_a_worker_has_a_process_of_its_own_and_says_what_went_wrong_in_it():
+    with started({"options": ("prepared", "Options", {"corpus": "a corpus"})}) as workers:
+        worker = workers["options"]
+        assert worker.ask("_asdict")["corpus"] == "a corpus"
+        memory = worker.memory()
+        assert 0 < memory["start"] <= memory["most"]
+        with pytest.raises(RuntimeError, match=r"options failed:[\s\S]*FileNotFoundError"):
+            worker.ask("pool", "rnn")
+        assert worker.ask("_asdict")["rounds"] == 5  # it goes on
+    with pytest.raises(RuntimeError, match=r"nothing failed:[\s\S]*no_such_option"):
+        Worker("nothing", ("prepared", "Options"), no_such_option=1)
+
+
+@pytest.mark.parametrize("module", ["workers", "ctranslate2_model", "torch_models"])
+def test_the_process_of_a_rival_loads_no_keras(module):
+    if module == "torch_models":
+        pytest.importorskip("torch")
+    code = (
+        f"import sys, examples.benchmarks.{module}; "
+        "print(*{'keras', 'tensorflow', 'keras_attention'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""
+
+
+def test_a_figure_is_the_median_and_is_held_to_two_bars():
+    held = subject.held("speed", [3.0, 1.0, 2.0], "×", at_least=(2, 4))
+    assert held.cells() == ("speed", "2", "1 – 3", "×", "✓ ≥ 2", "✗ ≥ 4")
+    assert held.cells(quick=True)[-2:] == ("≥ 2", "≥ 4")
+    held = subject.held("time", [7.0], "ms", at_most=(5, None))
+    assert held.cells() == ("time", "7", "", "ms", "✗ ≤ 5", "")
+    assert subject.held("plain", [7.0], "ms").cells()[-2:] == ("", "")
+
+
+def test_a_rival_that_is_not_there_is_left_out_with_what_brings_it(monkeypatch):
+    monkeypatch.setitem(subject.RIVALS, "PyTorch", ("no_such_package", "keras-attention[bench]"))
+    assert not subject.is_there("PyTorch")
+    (line,) = subject.left_out(["PyTorch"])
+    assert "PyTorch is left out" in line
+    assert "pip install 'keras-attention[bench]'" in line
+
+
+def test_the_share_of_the_peak_is_operations_by_time_and_by_the_fastest_product():
+    found = {"operations": 6e9, "useful_operations": 3e9, "seconds": [2.0]}
+    raw = {
+        "measured": {"all": {training.OURS: found}},
+        "matrix_product": {training.OURS: [9e9, 1e10], training.TORCH: [8e9, 7e9]},
+    }
+    shares = [held.figure.value for held in training.shares_of_peak(raw)]
+    assert shares == pytest.approx([30, 15])
+
+
+def test_an_exponent_is_the_slope_of_the_logarithms():
+    assert growth.exponent([2, 4, 8, 64], [3 * n**1.5 for n in (2, 4, 8, 64)]) == pytest.approx(1.5)

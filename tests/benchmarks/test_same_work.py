@@ -1,0 +1,172 @@
+"""The contestants do the same work: the same tokens, parameters, losses and translations."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from examples.benchmarks import keras_models
+from examples.benchmarks.batches import Condition
+
+SIZES = {
+    "rnn": {"units": 16, "vocabulary": 211},
+    "transformer": {
+        "units": 16,
+        "vocabulary": 211,
+        "num_layers": 1,
+        "num_heads": 2,
+        "feed_forward": 32,
+    },
+}
+RIVALS = [("rnn", "PlainKeras"), ("rnn", "PyTorch"), ("transformer", "KerasHub")]
+RIVALS += [("transformer", "PyTorch")]
+
+
+@pytest.fixture(scope="module")
+def pool(short_pairs):
+    """Return the ids of 96 pairs."""
+    from keras_attention.text import Vocabulary
+
+    return [
+        Vocabulary.learn((getattr(pair, side) for pair in short_pairs), 211).ids(
+            getattr(pair, side) for pair in short_pairs[:96]
+        )
+        for side in ("context", "target")
+    ]
+
+
+def conditions_of_a_pass(pool):
+    """Return a turn in which each pair comes once, in batches of 48 as they come."""
+    return {"a pass": Condition(np.arange(len(pool[0])), 48, len(pool[0]) // 48)}
+
+
+@pytest.fixture(scope="module")
+def ours(pool):
+    """Return for each model what this package's contestant counts, and its first two losses."""
+    from keras_attention.corpora import Batches
+
+    steps = len(Batches(*pool, 48))
+    conditions = {"a pass": conditions_of_a_pass(pool)["a pass"]._replace(steps=steps)}
+    found = {}
+    for kind, sizes in SIZES.items():
+        contestant = keras_models.ThisPackage(kind, sizes, pool, conditions)
+        losses = [contestant.train("a pass") for _ in range(2)]
+        found[kind] = contestant.count("a pass"), losses
+    return found
+
+
+def rival(kind, name, pool):
+    """Make a rival."""
+    if name == "PyTorch":
+        pytest.importorskip("torch")
+        from examples.benchmarks.torch_models import PyTorch
+
+        return PyTorch(kind, SIZES[kind], pool, conditions_of_a_pass(pool))
+    if name == "KerasHub":
+        pytest.importorskip("keras_hub")
+    return getattr(keras_models, name)(kind, SIZES[kind], pool, conditions_of_a_pass(pool))
+
+
+@pytest.mark.parametrize(("kind", "name"), RIVALS)
+def test_a_rival_has_the_same_tokens_and_parameters_and_learns_alike(kind, name, pool, ours):
+    counts, losses = ours[kind]
+    contestant = rival(kind, name, pool)
+    theirs = contestant.count("a pass")
+    assert theirs["sentences"] == counts["sentences"] == 96
+    assert theirs["target_tokens"] == counts["target_tokens"] == (pool[1] != 0).sum() - 96
+    assert theirs["useful_operations"] == pytest.approx(counts["useful_operations"])
+    assert theirs["parameters"] == counts["parameters"]
+
+    # An untrained model guesses among all words, and what is learned from one pass is much alike
+    their_losses = [contestant.train("a pass") for _ in range(2)]
+    assert their_losses[0] == pytest.approx(np.log(211), rel=0.15)
+    assert their_losses == pytest.approx(losses, rel=0.1)
+    assert their_losses[1] < their_losses[0]
+    assert losses[1] < losses[0]
+
+
+def test_pytorch_in_bfloat16_has_nearly_the_same_loss(pool):
+    pytest.importorskip("torch")
+    from examples.benchmarks.torch_models import PyTorch
+
+    conditions = conditions_of_a_pass(pool)
+    for kind, sizes in SIZES.items():
+        exact, short = (
+            PyTorch(kind, sizes, pool, conditions, bfloat16=bfloat16).train("a pass")
+            for bfloat16 in (False, True)
+        )
+        assert short != exact
+        assert short == pytest.approx(exact, rel=0.02)
+
+
+@pytest.fixture(scope="module")
+def translators(tmp_path_factory):
+    """Return folders of untrained Transformers that differ in all that a conversion must know."""
+    import keras
+
+    from keras_attention import models
+    from keras_attention.text import SPECIAL_WORDS, Vocabulary
+    from keras_attention.translator import Translator
+
+    words = [f"{a}{b}" for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "el")]
+    vocabularies = Vocabulary([*SPECIAL_WORDS, *words[:83]]), Vocabulary([*SPECIAL_WORDS, *words])
+    folders = {}
+    for name, options in {
+        "post-norm": {"tied": True},
+        "pre-norm": {"norm_first": True, "scale_embedding": False, "positions": "learned"},
+    }.items():
+        keras.utils.set_random_seed(7)
+        sizes = {"units": 24, "num_layers": 2, "num_heads": 3, "feed_forward": 29}
+        model = models.build_transformer(*map(len, vocabularies), **sizes, **options)
+        for weights in model.trainable_weights:  # norms and biases that count
+            noise = keras.random.normal(weights.shape, stddev=0.15, seed=len(weights.path))
+            weights.assign(weights + noise)
+        folders[name] = tmp_path_factory.mktemp("run") / "run"
+        Translator(model, *vocabularies).save(folders[name])
+    return folders, [" ".join(words[n : n + 1 + n % 7]) for n in range(60)]
+
+
+@pytest.mark.parametrize("name", ["post-norm", "pre-norm"])
+def test_ctranslate2_translates_as_the_package_does(name, translators, tmp_path):
+    pytest.importorskip("ctranslate2")
+    from examples.benchmarks.ctranslate2_model import Converter, CTranslate2
+    from examples.benchmarks.decoders import ThisPackage
+
+    folders, sentences = translators
+    package = ThisPackage(folders[name], sentences)
+    ids, short = package.inputs()
+    assert short in sentences
+    Converter().convert(folders[name], tmp_path / "converted")
+    rival = CTranslate2(tmp_path / "converted", "float32", ids)
+    assert len(ids) == 60
+    greedy = package.decode(60, None, 1, 11)
+    assert rival.decode(60, None, 1, 11) == rival.decode(60, 1, 1, 11) == greedy
+    assert len(set(map(tuple, greedy))) > 4  # not one answer for all
+    # The two searches keep what has ended in different ways
+    searched = zip(rival.decode(60, None, 3, 11), package.decode(60, None, 3, 11), strict=True)
+    assert sum(theirs == ours for theirs, ours in searched) > 45
+
+
+def test_the_loop_over_the_prefix_translates_as_the_package_does(translators):
+    from examples.benchmarks.decoders import ThisPackage
+
+    folders, sentences = translators
+    package = ThisPackage(folders["post-norm"], sentences)
+    assert package.loop(13, 5, 9) == package.decode(13, None, 1, 9) == package.decode(13, 1, 1, 9)
+
+
+def test_what_is_no_transformer_is_not_converted(tiny_run, tmp_path):
+    pytest.importorskip("ctranslate2")
+    from examples.benchmarks.ctranslate2_model import Converter
+
+    with pytest.raises(ValueError, match="no Transformer"):
+        Converter().convert(tiny_run.folder, tmp_path / "converted")
+    assert not (tmp_path / "converted").exists()
+
+
+def test_a_model_that_never_ends_writes_as_many_tokens_as_it_is_asked_for():
+    from examples.benchmarks.endless import Endless
+
+    endless = Endless("rnn", SIZES["rnn"])
+    assert endless.decode(5, 13, 3) == 3 * 13
+    assert np.isfinite(endless.train(5, 7, 3))
