@@ -6,15 +6,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 TRUNK := tests/ops tests/layers tests/models tests/decoding tests/test_training.py
 # And what stands on it, where backends could differ.
-ON_JAX := $(TRUNK) tests/text tests/test_translator.py tests/test_scoring.py
+ON_JAX := $(TRUNK) tests/text tests/test_translator.py tests/test_scoring.py tests/test_writer.py tests/compiling/test_programs.py
 
-.PHONY: demo test test-torch test-slow mechanisms lint bench clean
+.PHONY: demo test test-torch test-slow mechanisms lab lint bench clean
 
 demo: $(VENV)/package
 	$(BIN)/keras-attention demo
 
+# TensorFlow keeps every program that it compiles, so the suite is two processes after each other.
 test: $(VENV)/test
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(TRUNK)
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(addprefix --ignore=,$(TRUNK))
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -n 2 -m "not slow" $(ON_JAX)
 
 test-torch: $(VENV)/torch
@@ -26,18 +28,24 @@ test-slow: $(VENV)/test
 mechanisms: $(VENV)/test
 	$(BIN)/python -m examples.mechanisms
 
+# Every experiment, into examples/lab; LAB="--babi FOLDER --text tinyshakespeare" adds data from outside.
+lab: $(VENV)/test
+	$(BIN)/keras-attention lab all --out examples/lab $(LAB)
+
 lint: $(VENV)/test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-bench: $(VENV)/test
-	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python examples/benchmarks/rnn_attention.py
-	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python examples/benchmarks/decoding.py
+# Every subject, into examples/benchmarks/results; BENCH="decoding --corpus FILE --rnn RUN --transformer RUN"
+# measures some, on sentences and with models from outside.
+bench: $(VENV)/bench
+	$(BIN)/python -m examples.benchmarks $(BENCH)
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache
 
-# Stamps: the environment with the package, with what the tests need, and with PyTorch.
+# Stamps: the environment with the package, with what the tests need, with PyTorch, and with
+# what the benchmarks are run against.
 $(VENV)/package: setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -50,4 +58,8 @@ $(VENV)/test: $(VENV)/package
 
 $(VENV)/torch: $(VENV)/test
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
+	touch $@
+
+$(VENV)/bench: $(VENV)/torch
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	touch $@

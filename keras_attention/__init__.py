@@ -10,19 +10,26 @@ The rooms, in reading order; a module imports only modules that stand above it:
   `build_seq2seq`, `build_transformer`; and the views `encode`, `step` and `attention` over the
   layers of any of them.
 - `files`: output that appears whole or not at all.
+- `downloads`: files from the web, fetched once and checked.
 - `text`: strings to ids and back: `normalize`, `Vocabulary`, `WordPieces`.
 - `grammar_files`: words and rules of a synchronous grammar, read from a folder and checked.
 - `grammar`: the bundled corpus, Spanish–English pairs with their gold word alignment.
 - `corpora`: where sentence pairs come from, how they are split and batched.
+- `tasks`: examples for the lab: bits to copy, stories, digits in clutter, clips, characters.
 - `training`: masked loss and metrics, warm-up, checkpoints that survive a kill.
 - `decoding`: greedy decoding, sampling and beam search over a `step`; knows no model.
 - `evaluation`: BLEU, chrF, alignment error rate.
 - `plotting`: arrays and tokens to matplotlib; knows no model.
 - `translation`: `Translation(text, tokens, attention)`, with its pictures.
 - `translator`: sentence to `Translation`; save and load.
+- `writer`: a character model that writes on from a prompt; save and load.
 - `scoring`: how good a translator is: loss, BLEU, and whether it looks at the right word.
+- `distribution`: a run on several devices, in several processes, on several machines.
+- `settings`: what decides the outcome of a run.
 - `runs`: one training run, from a corpus to a folder with everything in it.
 - `comparison`: with and without attention, BLEU by sentence length.
+- `lab`: experiments that show what the notes say, with figures and pictures.
+- `compiling`: what XLA makes of every model, and the compiler for TPUs without having one.
 - `cli`: the command line.
 
 Importing the package imports Keras and registers the package's layers, losses and metrics, so that
@@ -40,16 +47,22 @@ _TRUNK = ("ops", "layers", "models", "training")
 _ROOMS = (
     "cli",
     "comparison",
+    "compiling",
     "corpora",
     "decoding",
+    "distribution",
     "evaluation",
     "grammar",
+    "lab",
     "plotting",
     "runs",
     "scoring",
+    "settings",
+    "tasks",
     "text",
     "translation",
     "translator",
+    "writer",
 )
 _NAMES = {
     "Grammar": "grammar",

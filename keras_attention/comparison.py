@@ -9,6 +9,7 @@ from typing import NamedTuple
 from keras_attention import runs, scoring
 from keras_attention.files import written_whole
 from keras_attention.plotting import plot_by_length
+from keras_attention.settings import CHOICES
 
 RESULTS_FILE, PICTURE_FILE = "comparison.json", "bleu-by-length.png"
 CONTENDERS = {
@@ -63,7 +64,7 @@ def compare(parts, folder, settings=None, *, sources=None, verbose="auto", progr
     settings, folder = settings or runs.Settings(), Path(folder)
     overall, by_length, seconds = {}, {}, {}
     for name, choices in CONTENDERS.items():
-        own = {**dict.fromkeys(runs.CHOICES), **choices}
+        own = {**dict.fromkeys(CHOICES), **choices}
         found = (folder / name / runs.HISTORY_FILE).is_file()
         start = time.perf_counter()
         translator = runs.ensure(

@@ -1,170 +1,28 @@
 """One training run: from a corpus to a folder with the model and all that belongs to it."""
 
-import inspect
 import json
-import math
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 
 import keras
 
 from keras_attention import corpora, models
+from keras_attention.distribution.strategies import Distribution
 from keras_attention.files import remove, written_whole
 from keras_attention.plotting import plot_history
+from keras_attention.settings import Settings
 from keras_attention.text import KINDS, SPECIAL_WORDS
-from keras_attention.training import RunCheckpoint, compile_for_training
+from keras_attention.training import (
+    RunCheckpoint,
+    SeedEachEpoch,
+    StopOnDivergence,
+    compile_for_training,
+)
 from keras_attention.translator import CONFIG_FILE, FORMAT, Translator, read_config
 
 CHECKPOINTS, HISTORY_FILE, CURVES_FILE = "checkpoints", "history.json", "curves.png"
-
-# Settings that not every builder has; None is the builder's own default.
-CHOICES = (
-    *("attention", "score", "half_width", "pooling"),
-    *("num_layers", "num_heads", "feed_forward", "key_dim", "dropout"),
-    *("positions", "norm_first", "tied"),
-)
-_OF_THE_TUTORIAL = {
-    "tokens": "word",
-    "units": 256,
-    "vocabulary": 5000,
-    "batch_size": 64,
-    "epochs": 100,
-    "steps": 100,
-    "patience": 3,
-    "learning_rate": 1e-3,
-    "warm_up": 0,
-    "decay": False,
-    "label_smoothing": 0.0,
-}
-DEFAULTS = {
-    **dict.fromkeys(models.BUILDERS, _OF_THE_TUTORIAL),
-    "transformer": {
-        "tied": True,
-        "tokens": "wordpiece",
-        "units": 128,
-        "vocabulary": 8000,
-        "batch_size": 128,
-        "epochs": 30,
-        "steps": 400,
-        "patience": 30,
-        "learning_rate": 2e-3,
-        "warm_up": 1000,
-        "decay": True,
-        "label_smoothing": 0.1,
-    },
-}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What decides the outcome of a run; what is None takes the model's default, see `DEFAULTS`.
-
-    The defaults are taken when the settings are made: `dataclasses.replace` keeps them, also for
-    another model.
-
-    Attributes:
-        model: name of the builder, a key of `keras_attention.models.BUILDERS`.
-        attention: name of an attention that the model can do with, see
-            `keras_attention.models.attentions`.
-        score: name of a score, where model and attention leave a choice.
-        half_width: of the window of local attention.
-        pooling: of a model without attention.
-        num_layers: of a Transformer, as are those down to `tied`; see
-            `keras_attention.models.build_transformer`.
-        num_heads: heads of each attention.
-        feed_forward: hidden width of the feed-forward networks.
-        key_dim: depth of a head.
-        dropout: share that is dropped in training.
-        positions: `"concatenated"`, `"interleaved"` or `"learned"`.
-        norm_first: whether the norm comes first in each block.
-        tied: whether the target embedding makes the logits.
-        tokens: `"word"` or `"wordpiece"`, a key of `keras_attention.text.KINDS`.
-        units: width of the model.
-        vocabulary: most tokens a language.
-        batch_size: sentences a batch.
-        epochs: most epochs.
-        steps: batches an epoch.
-        patience: epochs without improvement of the validation loss after which training stops.
-        learning_rate: of Adam; with `warm_up`, its peak.
-        warm_up: batches until the peak of the learning rate; 0: it stays as it is.
-        decay: whether the learning rate falls to 0 at the last of all epochs, instead of with the
-            root of the steps. Goes with `warm_up`.
-        label_smoothing: share of the right answer that is spread over all tokens.
-        seed: of the weights and the order of the batches.
-    """
-
-    model: str = "rnn"
-    attention: str | None = None
-    score: str | None = None
-    half_width: int | None = None
-    pooling: str | None = None
-    num_layers: int | None = None
-    num_heads: int | None = None
-    feed_forward: int | None = None
-    key_dim: int | None = None
-    dropout: float | None = None
-    positions: str | None = None
-    norm_first: bool | None = None
-    tied: bool | None = None
-    tokens: str | None = None
-    units: int | None = None
-    vocabulary: int | None = None
-    batch_size: int | None = None
-    epochs: int | None = None
-    steps: int | None = None
-    patience: int | None = None
-    learning_rate: float | None = None
-    warm_up: int | None = None
-    decay: bool | None = None
-    label_smoothing: float | None = None
-    seed: int = 0
-
-    def __post_init__(self):
-        if self.model not in models.BUILDERS:
-            raise ValueError(
-                f"model must be one of {', '.join(models.BUILDERS)}, got {self.model!r}"
-            )
-        is_own_choice = self.warm_up is not None
-        for name, value in DEFAULTS[self.model].items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, value)
-        if not is_own_choice:  # a short run warms up in its first tenth
-            steps = max(self.epochs * self.steps // 10, 1)
-            object.__setattr__(self, "warm_up", min(self.warm_up, steps))
-        takes = inspect.signature(models.BUILDERS[self.model]).parameters
-        for name in self.choices:
-            if name not in takes:
-                its_own = ", ".join(each for each in CHOICES if each in takes)
-                raise ValueError(
-                    f"the model {self.model} has no {name}; it has {its_own}, got "
-                    f"{name} {getattr(self, name)!r}"
-                )
-        if self.tokens not in KINDS:
-            raise ValueError(f"tokens must be one of {', '.join(KINDS)}, got {self.tokens!r}")
-        for name in ("units", "vocabulary", "batch_size", "epochs", "steps", "patience"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if not 0 <= self.seed < 2**32:
-            raise ValueError(f"seed must be at least 0 and below 2**32, got {self.seed}")
-        if not 0 < self.learning_rate < math.inf:
-            raise ValueError(f"learning_rate must be positive, got {self.learning_rate}")
-        if self.warm_up < 0:
-            raise ValueError(f"warm_up must be at least 0, got {self.warm_up}")
-        if self.decay and not 0 < self.warm_up < self.epochs * self.steps:
-            raise ValueError(
-                "decay needs a warm_up of at least 1 and fewer steps than there are in all, got "
-                f"{self.warm_up} of {self.epochs * self.steps}; choose another warm_up or no decay"
-            )
-        if not 0 <= self.label_smoothing < 1:
-            raise ValueError(
-                f"label_smoothing must be at least 0 and below 1, got {self.label_smoothing}"
-            )
-
-    @property
-    def choices(self):
-        """What was chosen of the model's own settings, by name."""
-        return {name: getattr(self, name) for name in CHOICES if getattr(self, name) is not None}
+_STEPS_A_SHAPE = 800  # in a run; then compiling the program of one more shape pays
 
 
 def train(
@@ -176,6 +34,7 @@ def train(
     sources=None,
     resume=False,
     verbose="auto",
+    distribution=None,
 ):
     """Train a translator, and leave it in a folder with its history and curves.
 
@@ -191,20 +50,31 @@ def train(
         resume: go on from the last finished epoch of an interrupted run with the same settings and
             pairs. Only the number of epochs may differ, unless the learning rate hangs on it.
         verbose: as in `keras.Model.fit`.
+        distribution: `keras_attention.distribution.Distribution` over several devices or processes;
+            None: one device. The losses are the same up to rounding, and a resumed run may have
+            another one. Of several processes only the first touches the folder and prints.
 
     Returns:
         The `Translator`.
 
     Raises:
+        ConnectionError: another process was lost, see `keras_attention.distribution.Processes`.
         FileExistsError: the folder holds a run, and `resume` is not set.
         FileNotFoundError: there is nothing to resume.
         ValueError: the run in the folder has other settings or pairs, there are no pairs, or a
-            validation sentence is too long; a pair to learn from that is too long is left out.
+            validation sentence is too long; a pair to learn from that is too long is left out. Or
+            a batch cannot be cut into as many parts as the distribution has.
     """
     settings = settings or Settings()
+    distribution = distribution or Distribution()
+    distribution.check_batch_size(settings)
+    verbose = verbose if distribution.is_first else 0
     folder = Path(folder)
     config = _describe(train_pairs, validation_pairs, settings, sources)
-    with _begun(folder, config, resume):
+    shapes = distribution.processes.of_first(lambda: _number_of_shapes(folder, settings, resume))
+    config["shapes"] = shapes
+    distribution.check_same({**config, "sources": None})
+    with _begun(folder, config, resume) if distribution.is_first else nullcontext():
         # The vocabularies, and the ids of every sentence
         vocabularies = [
             KINDS[settings.tokens].learn(
@@ -212,50 +82,51 @@ def train(
             )
             for side in ("context", "target")
         ]
+        distribution.check_vocabulary(len(vocabularies[1]))
+        sizes = {"batch_tokens": settings.batch_tokens, "shapes": shapes}
         batches = corpora.Batches.of_pairs(
-            train_pairs, *vocabularies, settings.batch_size, leave_out_long=True
+            train_pairs, *vocabularies, settings.batch_size, **sizes, leave_out_long=True
         )
         validation_batches = corpora.Batches.of_pairs(
-            validation_pairs, *vocabularies, settings.batch_size
+            validation_pairs, *vocabularies, settings.batch_size, **sizes
         )
         if batches.left_out and verbose:
             print(
                 f"{batches.left_out:,} of the pairs to learn from left out: a sentence has more "
-                f"than {corpora.BUCKETS[-1]} tokens"
+                f"than {corpora.LONGEST} tokens"
             )
 
         # The model, new or as the last epoch left it
         keras.utils.set_random_seed(settings.seed)
-        checkpoint = RunCheckpoint(folder / CHECKPOINTS, patience=settings.patience)
-        if checkpoint.epochs:
-            model = keras.saving.load_model(checkpoint.last() / "model.keras")
-        else:
-            model = build(settings, *vocabularies)
-            compile_for_training(
-                model,
-                settings.learning_rate,
-                warm_up=settings.warm_up,
-                decay_steps=settings.epochs * settings.steps if settings.decay else None,
-                label_smoothing=settings.label_smoothing,
-            )
-
-    if checkpoint.epochs < settings.epochs and not checkpoint.should_stop:
-        model.fit(
-            batches.shuffled(settings.seed, start=checkpoint.epochs * settings.steps),
-            validation_data=validation_batches.in_order(),
-            steps_per_epoch=settings.steps,
-            initial_epoch=checkpoint.epochs,
-            epochs=settings.epochs,
-            shuffle=False,
-            callbacks=[checkpoint],
-            verbose=verbose,
+        checkpoint = RunCheckpoint(
+            folder / CHECKPOINTS, patience=settings.patience, writes=distribution.is_first
         )
+        checkpoint.history = distribution.processes.of_first(lambda: checkpoint.history)
+        model = _begin(settings, vocabularies, checkpoint, distribution)
+
+    watch = StopOnDivergence(at_once=distribution.processes.are_several)
+    if checkpoint.epochs < settings.epochs and not checkpoint.should_stop:
+        with distribution.scope():
+            model.fit(
+                batches.shuffled(
+                    settings.seed, checkpoint.epochs * settings.steps, distribution.part
+                ),
+                validation_data=validation_batches.in_order(distribution.part),
+                steps_per_epoch=settings.steps,
+                initial_epoch=checkpoint.epochs,
+                epochs=settings.epochs,
+                shuffle=False,
+                callbacks=[watch, SeedEachEpoch(settings.seed), checkpoint],
+                verbose=verbose,
+            )
 
     # The best epoch is what stays
     best = build(settings, *vocabularies)
-    best.load_weights(checkpoint.last() / "best.keras")
+    distribution.share(best, lambda: best.load_weights(checkpoint.last() / "best.keras"))
     translator = Translator(best, *vocabularies, config)
-    _finish(folder, translator, checkpoint)
+    if distribution.is_first:
+        _finish(folder, translator, checkpoint)
+    distribution.processes.wait("the run is whole")
     return translator
 
 
@@ -342,6 +213,28 @@ def build(settings, context_vocabulary, target_vocabulary):
     )
 
 
+def _begin(settings, vocabularies, checkpoint, distribution):
+    """Return the compiled model: new, or as the last epoch left it on whatever devices."""
+
+    def read():
+        return keras.saving.load_model(checkpoint.last() / "model.keras")
+
+    with distribution.scope():
+        model = build(settings, *vocabularies)
+        compile_for_training(
+            model,
+            settings.learning_rate,
+            warm_up=settings.warm_up,
+            decay_steps=settings.epochs * settings.steps if settings.decay else None,
+            label_smoothing=settings.label_smoothing,
+            crossentropy=distribution.crossentropy,
+            jit_compile=distribution.jit_compile,
+        )
+    if checkpoint.epochs:
+        distribution.restore(model, read)
+    return model
+
+
 def _describe(train_pairs, validation_pairs, settings, sources):
     """Return the configuration that is kept with a run, or say that there is nothing to learn."""
     for name, pairs in (("train_pairs", train_pairs), ("validation_pairs", validation_pairs)):
@@ -360,6 +253,16 @@ def _describe(train_pairs, validation_pairs, settings, sources):
             "sha256": corpora.fingerprint([*train_pairs, *validation_pairs]),
         },
     }
+
+
+def _number_of_shapes(folder, settings, resume):
+    """Return to how many shapes sentences are padded: a resumed run keeps what it began with."""
+    if resume and (folder / CONFIG_FILE).is_file():
+        begun_with = read_config(folder).get("shapes")
+        if begun_with:
+            return begun_with
+    steps = settings.epochs * settings.steps
+    return settings.shapes or min(1 + steps // _STEPS_A_SHAPE, corpora.MOST_SHAPES)
 
 
 @contextmanager

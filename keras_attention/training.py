@@ -6,6 +6,8 @@ Padding, id 0, counts for nothing: every mean is over the real target tokens.
 import json
 import math
 import shutil
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import keras
@@ -69,7 +71,11 @@ class MaskedCrossentropy(keras.losses.Loss):
         if self.label_smoothing > 0:
             # −Σ_v q_v ln p_v with q_y = 1 − ε + ε/V and q_v = ε/V elsewhere
             losses = losses + self.label_smoothing * _above_the_mean(y_true, y_pred)
-        return ops.sum(losses * mask) / ops.maximum(ops.sum(mask), 1.0)
+        return ops.sum(losses * mask) / ops.maximum(self.count(mask), 1.0)
+
+    def count(self, mask):
+        """Return the number of real tokens, over which the mean is taken."""
+        return ops.sum(mask)
 
     def get_config(self):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
@@ -105,6 +111,66 @@ class MaskedAccuracy(keras.metrics.Mean):
         answer = ops.expand_dims(ops.cast(y_true, "int32"), -1)
         right = ops.take_along_axis(y_pred, answer, axis=-1)[..., 0] >= ops.max(y_pred, axis=-1)
         super().update_state(ops.cast(right, "float32"), _is_token(y_true))
+
+
+class StopOnDivergence(keras.callbacks.Callback):
+    """Stop a training whose loss is no longer a number, and say at which step and what to try.
+
+    Given to several calls of `fit`, it counts their steps together. Where Keras executes several
+    steps at once, the step is the last of them.
+
+    Args:
+        at_once: whether each step is looked at before the next one begins, so that of several
+            processes all stop at the same step. Otherwise another thread looks at it, while the
+            device goes on, and some steps may follow the one that is named.
+
+    Raises:
+        ValueError: the loss of a batch is NaN or infinite.
+    """
+
+    def __init__(self, at_once=False):
+        super().__init__()
+        self.async_safe = not at_once  # Keras' name for what may run beside the training
+        self.before = self.steps = 0
+        self._counts = threading.Lock()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.before = self.steps
+
+    def on_train_batch_end(self, batch, logs=None):
+        step = self.before + batch + 1
+        with self._counts:  # threads may come at once, and in another order
+            self.steps = max(self.steps, step)
+        loss = (logs or {}).get("loss", 0.0)
+        if not math.isfinite(loss):
+            raise ValueError(
+                f"training diverged: the loss is {loss} at step {step}. Try a smaller "
+                "learning rate, gradients clipped by their global norm, or another seed"
+            )
+
+
+class SeedEachEpoch(keras.callbacks.Callback):
+    """Let dropout draw by a seed and the number of the epoch, whatever was drawn before.
+
+    A saved model does not hold where its random numbers are. With this, a run that goes on from its
+    last epoch drops what it would have dropped, had it not been interrupted.
+
+    Args:
+        seed: of the numbers.
+    """
+
+    def __init__(self, seed):
+        super().__init__()
+        self.seed = seed
+
+    def on_epoch_begin(self, epoch, logs=None):
+        kept = {id(variable) for variable in self.model.weights}
+        states = [v for v in self.model.non_trainable_variables if id(v) not in kept]
+        # The first numbers are for PyTorch, whose dropout draws from the generator of the process
+        process, *numbers = np.random.SeedSequence((self.seed, epoch)).spawn(1 + len(states))
+        keras.utils.set_random_seed(int(process.generate_state(1)[0]))
+        for state, drawn in zip(states, numbers, strict=True):
+            state.assign(drawn.generate_state(*state.shape) >> 1)
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -164,7 +230,14 @@ def vaswani_peak(width, warm_up=4000):
 
 
 def compile_for_training(
-    model, learning_rate=1e-3, *, warm_up=0, decay_steps=None, label_smoothing=0.0
+    model,
+    learning_rate=1e-3,
+    *,
+    warm_up=0,
+    decay_steps=None,
+    label_smoothing=0.0,
+    crossentropy=MaskedCrossentropy,
+    jit_compile=None,
 ):
     """Compile with Adam, the masked loss and the masked metrics; with XLA where there is one.
 
@@ -175,7 +248,11 @@ def compile_for_training(
             (2017) use with it; 0: the learning rate stays as it is, with Keras' β₂ and ε.
         decay_steps: of `WarmUp`.
         label_smoothing: of `MaskedCrossentropy`.
+        crossentropy: its class, or one that extends it.
+        jit_compile: whether XLA compiles the steps; None: where the backend has it.
     """
+    if jit_compile is None:
+        jit_compile = keras.backend.backend() != "torch"
     if warm_up:
         schedule = WarmUp(learning_rate, warm_up, decay_steps)
         optimizer = keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9)
@@ -183,10 +260,21 @@ def compile_for_training(
         optimizer = keras.optimizers.Adam(learning_rate)
     model.compile(
         optimizer,
-        loss=MaskedCrossentropy(label_smoothing=label_smoothing),
+        loss=crossentropy(label_smoothing=label_smoothing),
         metrics=[MaskedAccuracy(), MaskedLoss()],
-        jit_compile=keras.backend.backend() != "torch",
+        jit_compile=jit_compile,
     )
+
+
+@contextmanager
+def _undistributed():
+    """Make what is made in a block for this process alone: saving makes variables of its own."""
+    distribution = keras.distribution.distribution()
+    keras.distribution.set_distribution(None)
+    try:
+        yield
+    finally:
+        keras.distribution.set_distribution(distribution)
 
 
 class RunCheckpoint(keras.callbacks.Callback):
@@ -201,12 +289,15 @@ class RunCheckpoint(keras.callbacks.Callback):
             epoch, and `history.json`.
         monitor: the logged value that is to become small.
         patience: epochs without improvement after which training stops.
+        writes: whether this process leaves checkpoints; of several that train together one does,
+            and all of them stop when it does.
     """
 
-    def __init__(self, folder, monitor="val_masked_loss", patience=3):
+    def __init__(self, folder, monitor="val_masked_loss", patience=3, writes=True):
         super().__init__()
+        self.writes = writes
         self.folder, self.monitor, self.patience = Path(folder), monitor, patience
-        last = self.last()
+        last = self.last() if writes else None
         self.history = json.loads((last / "history.json").read_text()) if last else {}
 
     @property
@@ -229,9 +320,16 @@ class RunCheckpoint(keras.callbacks.Callback):
         return max(self.folder.glob("epoch-*"), default=None)
 
     def on_epoch_end(self, epoch, logs=None):
-        before = self.last()
         for name, value in logs.items():
             self.history.setdefault(name, []).append(float(value))
+        if self.writes:
+            with _undistributed():
+                self._write()
+        if self.should_stop:
+            self.model.stop_training = True
+
+    def _write(self):
+        before = self.last()
         with written_whole(self.folder / f"epoch-{self.epochs:05d}") as folder:
             folder.mkdir()
             self.model.save(folder / "model.keras")
@@ -242,5 +340,3 @@ class RunCheckpoint(keras.callbacks.Callback):
             (folder / "history.json").write_text(json.dumps(self.history))
         if before:
             shutil.rmtree(before)
-        if self.should_stop:
-            self.model.stop_training = True

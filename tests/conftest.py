@@ -3,8 +3,10 @@
 Imports no backend, so that the trunk's tests run on each of them.
 """
 
+import gc
 import os
 import shutil
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +16,8 @@ import pytest
 # Before TensorFlow is imported: its C++ logs would hide what a test prints.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Where libtpu is installed JAX would look for a TPU, and complain that there is none.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -30,6 +34,19 @@ RUN_FILES = [  # what a training run leaves in its folder
 def files(folder):
     """Return the paths of all that is in a folder, sorted."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs_end_with_their_module():
+    """Let JAX forget what it compiled, module by module.
+
+    Every program maps memory of its own; some thousands of them reach the number of mappings
+    that Linux allows a process (vm.max_map_count), and the process crashes.
+    """
+    yield
+    if "jax" in sys.modules:
+        gc.collect()
+        sys.modules["jax"].clear_caches()
 
 
 @pytest.fixture(scope="session")

@@ -127,6 +127,17 @@ WRONG = [
     ((*TRAIN, "small.tsv", "--label-smoothing", "1"), "label_smoothing must be .* got 1.0"),
     ((*TRAIN, "small.tsv", "--epochs", "0"), "epochs must be at least 1, got 0"),
     ((*TRAIN, "small.tsv", "--epochs", "many"), "Invalid value for '--epochs'"),
+    # Several devices and processes: refused before anything is loaded
+    ((*TRAIN, *SMALL, "--devices", "many"), "devices must be auto or a number from 1 .* there are"),
+    ((*TRAIN, *SMALL, "--processes", "2"), "need --coordinator .* got None, None and 2"),
+    (
+        (*TRAIN, *SMALL, "--coordinator", "a:1", "--processes", "2", "--process-id", "2"),
+        "process_id must be from 0 to 1 for 2 processes, got 2",
+    ),
+    (
+        (*TRAIN, *SMALL, "--coordinator", "a", "--processes", "2", "--process-id", "0"),
+        "coordinator must be host:port or auto, got 'a'",
+    ),
     ((*TRAIN, "small.tsv", "--colour", "blue"), "No such option"),
     (("train", "--corpus", "small.tsv"), "Missing option '--out'"),
     (("fly",), "No such command 'fly'"),
@@ -211,7 +222,7 @@ WRONG = [
 def test_wrong_input_is_one_line_and_writes_nothing(
     run, wrong, tiny_run, tmp_path, monkeypatch, arguments, message
 ):
-    monkeypatch.setattr(corpora, "BUNDLED_PAIRS", 101)
+    monkeypatch.setattr(corpora.sources, "BUNDLED_PAIRS", 101)
     arguments = [tiny_run.folder if each == "RUN" else each for each in arguments]
     status, _, errors = run(*arguments)
     assert_one_line(status, errors)
@@ -246,7 +257,7 @@ def test_a_wrong_download_is_one_line(run, tmp_path, monkeypatch):
         ((tmp_path / "none.zip").as_uri(), "pass a local file instead: --corpus path/to/spa.txt"),
     ):
         fetch = lambda: download(url, tmp_path / "cache")  # noqa: B023, E731
-        monkeypatch.setattr(corpora, "download_spa_eng", fetch)
+        monkeypatch.setattr(corpora.sources, "download_spa_eng", fetch)
         status, _, errors = run("train", "--out", "new")
         assert_one_line(status, errors)
         assert message in errors

@@ -12,7 +12,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), 
 
 
 def test_the_ten_lines_train_translate_and_plot(tmp_path, monkeypatch):
-    monkeypatch.setattr(corpora, "BUNDLED_PAIRS", 600)
+    monkeypatch.setattr(corpora.sources, "BUNDLED_PAIRS", 600)
     monkeypatch.chdir(tmp_path)
     code = re.sub(r"steps_per_epoch=\d+, epochs=\d+", "steps_per_epoch=2, epochs=1", BLOCKS[0])
     assert code != BLOCKS[0]

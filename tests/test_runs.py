@@ -16,7 +16,7 @@ pytest.importorskip("tensorflow")
 
 from keras_attention import runs, scoring
 from keras_attention.corpora import Pair
-from keras_attention.runs import Settings
+from keras_attention.settings import Settings
 from keras_attention.text import normalize
 from keras_attention.translator import Translator
 from tests.conftest import RUN_FILES, files
@@ -140,6 +140,23 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one(tiny_run, killed):
     assert_same_run(killed, tiny_run.folder)
 
 
+def test_a_resumed_run_keeps_its_number_of_shapes(tiny_run, killed, monkeypatch):
+    monkeypatch.setattr(runs, "_STEPS_A_SHAPE", 20)  # of 4 epochs of 19 steps, 3 more shapes
+    config = json.loads((killed / "config.json").read_text())
+    assert config["shapes"] == 1
+    counts = []
+    of_pairs = runs.corpora.Batches.of_pairs
+    monkeypatch.setattr(
+        runs.corpora.Batches,
+        "of_pairs",
+        lambda *args, **kwargs: counts.append(kwargs["shapes"]) or of_pairs(*args, **kwargs),
+    )
+    arguments = (tiny_run.train, tiny_run.validation, killed, tiny_run.settings)
+    runs.train(*arguments, sources=tiny_run.sources, resume=True, verbose=0)
+    assert counts == [1, 1]
+    assert_same_run(killed, tiny_run.folder)
+
+
 def test_a_run_killed_with_kill_9_loses_at_most_an_epoch(tiny_run, tmp_path):
     script = Path(sys.executable).with_name("keras-attention")
     if not script.exists():
@@ -242,6 +259,8 @@ def test_a_run_is_never_overwritten(tiny_run):
     [
         ({"model": "horse"}, "model must be one of rnn, bilstm, seq2seq, transformer, got 'horse'"),
         ({"units": 0}, "units must be at least 1, got 0"),
+        ({"shapes": 0}, "shapes must be at least 1, got 0"),
+        ({"batch_tokens": 15}, "batch_tokens must be at least 16, got 15"),
         ({"epochs": -1}, "epochs must be at least 1, got -1"),
         ({"patience": 0}, "patience must be at least 1, got 0"),
         ({"learning_rate": 0.0}, "learning_rate must be positive, got 0.0"),
@@ -320,3 +339,10 @@ def test_a_full_disk_leaves_nothing(tmp_path, full_disk):
     with full_disk(101), pytest.raises(OSError, match="File too large"):
         runs.train(pairs, pairs, tmp_path / "new" / "run")
     assert files(tmp_path) == []
+
+
+def test_a_run_that_diverges_stops_and_says_at_which_step(tiny_run, tmp_path):
+    settings = replace(tiny_run.settings, learning_rate=1e30)
+    message = r"diverged: the loss is (nan|inf) at step \d+\. Try a smaller learning rate"
+    with pytest.raises(ValueError, match=message):
+        runs.train(tiny_run.train, tiny_run.validation, tmp_path / "run", settings, verbose=0)

@@ -9,6 +9,8 @@ from keras_attention.training import (
     MaskedCrossentropy,
     MaskedLoss,
     RunCheckpoint,
+    SeedEachEpoch,
+    StopOnDivergence,
     WarmUp,
     compile_for_training,
     vaswani_peak,
@@ -305,6 +307,48 @@ def test_a_saved_training_goes_on_with_its_schedule_and_its_smoothing(tmp_path):
 # Checkpoints
 
 
+def fitted(model, seed, initial_epoch, epochs):
+    """Train a model with dropout, and return its losses."""
+    rows = np.random.default_rng(0).normal(size=(11, 7)).astype("float32")
+    history = model.fit(
+        rows,
+        rows,
+        batch_size=5,
+        shuffle=False,
+        initial_epoch=initial_epoch,
+        epochs=epochs,
+        callbacks=[SeedEachEpoch(seed)],
+        verbose=0,
+    )
+    return history.history["loss"]
+
+
+def dropping_model():
+    keras.utils.set_random_seed(1)
+    layers = [keras.Input((7,)), keras.layers.Dropout(0.5), keras.layers.Dense(7)]
+    model = keras.Sequential([*layers, keras.layers.Dropout(0.3)])
+    model.compile("sgd", "mse")
+    return model
+
+
+def test_a_training_with_dropout_goes_on_as_if_it_had_not_stopped(tmp_path):
+    whole = fitted(dropping_model(), 5, 0, 4)
+    begun = dropping_model()
+    losses = fitted(begun, 5, 0, 2)
+    begun.save(tmp_path / "begun.keras")
+    keras.utils.set_random_seed(2)
+    losses += fitted(keras.saving.load_model(tmp_path / "begun.keras"), 5, 2, 4)
+    np.testing.assert_allclose(losses, whole, rtol=1e-6)
+
+
+def test_every_epoch_and_every_seed_drops_otherwise():
+    losses = []
+    for seed, epoch in ((5, 0), (5, 1), (6, 0), (5, 0)):
+        losses += fitted(dropping_model(), seed, epoch, epoch + 1)
+    assert losses[0] == losses[3]
+    assert len(set(losses)) == 3
+
+
 def tiny_model(value=0.0):
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
     model.compile(keras.optimizers.Adam(0.1), loss="mse")
@@ -338,6 +382,18 @@ def test_a_new_run_has_no_epochs(tmp_path):
     checkpoint = RunCheckpoint(tmp_path / "none")
     assert (checkpoint.epochs, checkpoint.last(), checkpoint.should_stop) == (0, None, False)
     assert not (tmp_path / "none").exists()
+
+
+def test_one_of_several_processes_writes_and_all_stop_together(tmp_path):
+    writer = RunCheckpoint(tmp_path / "run", patience=2)
+    other = RunCheckpoint(tmp_path / "other", patience=2, writes=False)
+    for checkpoint in (writer, other):
+        run_epochs(checkpoint, [3.0, 2.0, 2.5, 4.0, 1.0])
+    assert writer.epochs == other.epochs == 4
+    assert writer.history == other.history
+    assert writer.last().name == "epoch-00004"
+    assert other.last() is None
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_checkpoint_holds_the_history(tmp_path):
@@ -445,3 +501,47 @@ def test_the_history_is_json_that_a_reader_can_open(tmp_path):
     checkpoint = RunCheckpoint(tmp_path)
     run_epochs(checkpoint, [np.float32(0.5)])
     assert json.loads((checkpoint.last() / "history.json").read_text())["val_masked_loss"] == [0.5]
+
+
+# Divergence
+
+
+def fit_with_losses(*losses):
+    """Fit a model that learns nothing, on batches that each cost what is given."""
+    cost = keras.Input((1,))
+    same = keras.layers.Dense(1, kernel_initializer="ones", use_bias=False)
+    model = keras.Model(cost, same(cost))
+    model.compile(keras.optimizers.SGD(0.0), loss=lambda y_true, y_pred: y_pred, jit_compile=False)
+    numbers = np.array(losses, "float32")[:, None]
+    model.fit(
+        numbers,
+        numbers,
+        batch_size=1,
+        shuffle=False,
+        verbose=0,
+        callbacks=[StopOnDivergence()],
+    )
+
+
+def test_numbers_that_are_finite_go_on():
+    fit_with_losses(1e30, -7.0, 0.0)
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
+def test_a_loss_that_is_no_number_stops_at_its_step(odd):
+    with pytest.raises(ValueError, match=rf"the loss is {odd} at step 3\. Try a smaller"):
+        fit_with_losses(5.0, 7.0, odd, 3.0)
+
+
+def test_the_steps_of_several_fits_and_of_several_at_once_are_counted():
+    together, wrong = (1, 48) if keras.backend.backend() == "torch" else (5, 50)
+    cost = keras.Input((1,))
+    model = keras.Model(cost, keras.layers.Dense(1, use_bias=False)(cost))
+    model.compile(keras.optimizers.SGD(0.0), "mse", steps_per_execution=together, jit_compile=False)
+    numbers = np.ones((20, 1), "float32")
+    watch = StopOnDivergence()
+    fit = {"batch_size": 1, "shuffle": False, "verbose": 0, "callbacks": [watch]}
+    model.fit(numbers, numbers, epochs=2, **fit)
+    numbers[7] = float("nan")
+    with pytest.raises(ValueError, match=rf"the loss is nan at step {wrong}\."):
+        model.fit(numbers, numbers, **fit)

@@ -4,11 +4,12 @@ A wrong option is one line on stderr and exit code 2.
 """
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from examples import command
 
 HERE = Path(__file__).parent
 
@@ -32,27 +33,22 @@ def run(
     mechanism, the second has what a thrifty engineer would put in its place. Both see the same
     examples, each of them once, and are tested on others. A mechanism earns its place by the gap.
 
-    Prints a table, and writes `results.md`, `results.json`, `results.png` and, where CTC is among
-    the tasks, `ctc_alignment.png`. One task takes about half a minute on two CPU cores, all
-    together about ten minutes.
+    Prints a table, and writes `results.md`, `results.json` and `results.png`. One task takes about
+    half a minute on two CPU cores, all together about ten minutes.
 
     Example: `python -m examples.mechanisms --task cosine --task CTC --out /tmp/mechanisms`
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from rich.console import Console
 
-    from examples.mechanisms import gallery, reading, report
+    from examples.mechanisms import gallery, report
 
     tasks = gallery.chosen(task or ())
     out.mkdir(parents=True, exist_ok=True)
     rows = measured(tasks, seeds)
     Console().print(report.table(rows, seeds))
     report.write(rows, seeds, out)
-    written = ["results.md", "results.json", "results.png"]
-    if any(each.mechanism == reading.CTC for each in tasks):
-        reading.draw_alignment(out / "ctc_alignment.png")
-        written.append("ctc_alignment.png")
-    print(f"Wrote {', '.join(written)} to {out}")
+    print(f"Wrote results.md, results.json and results.png to {out}")
 
 
 def measured(tasks, seeds):
@@ -82,22 +78,7 @@ def measured(tasks, seeds):
 
 def main():
     """Run the command line."""
-    usage_error = typer.BadParameter.__base__  # Typer has it under another name in every version
-    try:
-        status = app(sys.argv[1:], standalone_mode=False, prog_name="python -m examples.mechanisms")
-    except usage_error as error:
-        fail(error.format_message())
-    except (ValueError, OSError) as error:
-        fail(error)
-    except (KeyboardInterrupt, typer.Abort):
-        status = 130
-    sys.exit(status)
-
-
-def fail(error):
-    """Say in one line what was wrong, and leave with code 2."""
-    print(f"examples.mechanisms: error: {' '.join(str(error).split())}", file=sys.stderr)
-    sys.exit(2)
+    command.run(app, "examples.mechanisms")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from examples.mechanisms.task import Task, crossentropy, predictions, trained
+from examples.mechanisms.task import Task, crossentropy, predictions
 from keras_attention.layers import (
     AdditiveAttention,
     ContextSensitiveMemory,
@@ -16,8 +16,8 @@ from keras_attention.layers import (
     PredictiveLocalAttention,
 )
 from keras_attention.models import Reinforced
-from keras_attention.ops import ctc_alignment, ctc_loss, marginal_log_likelihood
-from keras_attention.plotting import plot_attention
+from keras_attention.ops import ctc_loss, marginal_log_likelihood
+from keras_attention.tasks import speak
 
 LABELS, FEATURES = 10, 8
 
@@ -173,16 +173,8 @@ SPOKEN, FRAMES = 4, 24  # labels of a sequence, and the frames that they are spo
 
 def spoken(rng, count):
     """Speak labels 1 … V − 1 for one to four frames each, between silences; noise over all."""
-    labels = rng.integers(1, LABELS, size=(count, SPOKEN), dtype="int32")
-    segments = np.zeros((count, 2 * SPOKEN + 1), "int64")  # silence, label, silence, label, …
-    segments[:, 1::2] = labels
-    lengths = rng.integers(1, 3, size=segments.shape)
-    lengths[:, 1::2] = rng.integers(1, 5, size=labels.shape)
-    lengths[:, -1] = FRAMES  # silence until the end
-    segment = (np.arange(FRAMES)[:, None] >= np.cumsum(lengths, axis=1)[:, None]).sum(axis=-1)
-    frames = np.eye(LABELS)[np.take_along_axis(segments, segment, axis=1)]
-    frames = frames + rng.normal(scale=0.15, size=frames.shape)
-    return {"frames": frames.astype("float32")}, labels
+    speech = speak(rng, count, labels=SPOKEN, frames=FRAMES, vocabulary=LABELS)
+    return {"frames": speech.frames}, speech.labels
 
 
 def build_spoken(with_mechanism):
@@ -213,23 +205,6 @@ def share_of_transcripts(model, inputs, labels):
         for row, wanted in zip(predictions(model, inputs).tolist(), labels.tolist(), strict=True)
     ]
     return float(np.mean(right))
-
-
-def draw_alignment(path):
-    """Train with CTC, and draw which frames of a held-out example speak which label."""
-    (task,) = (task for task in TASKS if task.mechanism == CTC)
-    model = trained(task, with_mechanism=True, seed=0)
-    inputs, labels = task.data(np.random.default_rng([0, 1]), 1)
-    logits = model(ops.convert_to_tensor(inputs["frames"]), training=False)
-    alignment = ctc_alignment(logits, labels, np.ones((1, FRAMES), bool))
-    plot_attention(
-        ops.convert_to_numpy(alignment)[0],
-        [str(frame) for frame in range(FRAMES)],
-        [f"label {label}" for label in labels[0]],
-        vmax=1,
-        title="CTC: which frames speak which label",
-        path=path,
-    )
 
 
 NO_GRADIENT = {

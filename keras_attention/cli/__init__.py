@@ -1,4 +1,4 @@
-"""The command line: `keras-attention demo | train | translate | evaluate | compare`.
+"""The command line: `keras-attention demo | train | translate | evaluate | compare | write | …`.
 
 Thin: reads arguments, calls the rooms, prints. A wrong input is one line on stderr and exit code 2.
 Keras is imported inside the commands, so that `--help` answers at once.
@@ -9,7 +9,16 @@ import sys
 
 import typer
 
-from keras_attention.cli import compare, demo, evaluate, train, translate
+from keras_attention.cli import (
+    compare,
+    compile_check,
+    demo,
+    evaluate,
+    lab,
+    train,
+    translate,
+    write,
+)
 
 app = typer.Typer(
     name="keras-attention",
@@ -24,8 +33,11 @@ for command in (
     translate.translate,
     evaluate.evaluate,
     compare.compare,
+    write.write,
+    compile_check.compile_check,
 ):
     app.command()(command)
+app.add_typer(lab.app)
 
 
 def _silence_native_logs():
@@ -52,8 +64,9 @@ def main():
         _fail(error)
     except (KeyboardInterrupt, typer.Abort):
         status = 130
-    if status:
+    if status == 130:
         print("keras-attention: interrupted", file=sys.stderr)
+    if status:
         sys.exit(status)
 
 

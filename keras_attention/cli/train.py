@@ -9,9 +9,10 @@ import typer
 from keras_attention.cli.console import verbosity
 from keras_attention.cli.options import Out, setting
 
-_TRANSFORMER, _TRAINING = "The Transformer", "Training"
+_TRANSFORMER, _TRAINING, _SEVERAL = "The Transformer", "Training", "Several devices"
 _of_transformer = partial(setting, panel=_TRANSFORMER)
 _of_training = partial(setting, panel=_TRAINING)
+_of_several = partial(setting, panel=_SEVERAL)
 
 
 def train(
@@ -102,6 +103,14 @@ def train(
     batch_size: Annotated[
         int | None, _of_training("Sentences a batch.", "64, transformer: 128")
     ] = None,
+    batch_tokens: Annotated[
+        int | None,
+        _of_training("Tokens a batch in place of sentences: more of short ones.", "sentences"),
+    ] = None,
+    shapes: Annotated[
+        int | None,
+        _of_training("Most shapes to which sentences are padded, a program each.", "8 or fewer"),
+    ] = None,
     epochs: Annotated[int | None, _of_training("Most epochs.", "100, transformer: 30")] = None,
     steps: Annotated[int | None, _of_training("Batches an epoch.", "100, transformer: 400")] = None,
     patience: Annotated[
@@ -134,6 +143,25 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the last epoch of the run in --out.")
     ] = False,
+    devices: Annotated[
+        str | None,
+        _of_several("Of each process, to share each batch: a number, or `auto` for all.", 1),
+    ] = None,
+    shard_vocabulary: Annotated[
+        int,
+        _of_several("Devices over which the target vocabulary is cut (JAX).", 1),
+    ] = 1,
+    coordinator: Annotated[
+        str | None,
+        _of_several(
+            "`host:port` at which process 0 listens (JAX), or `auto` on a TPU slice.", "no others"
+        ),
+    ] = None,
+    process_id: Annotated[
+        int | None, _of_several("Number of this process, from 0.", "no others")
+    ] = None,
+    processes: Annotated[int | None, _of_several("How many train together.", "no others")] = None,
+    timeout: Annotated[int, _of_several("Seconds to wait for the others.", 300)] = 300,
 ):
     """Train a Spanish→English translator.
 
@@ -141,29 +169,64 @@ def train(
     the README for `--model transformer`. Leaves a folder with the model, both vocabularies, the
     configuration, the history and the loss and accuracy curves. Killed, it loses at most an epoch:
     `--resume --out FOLDER` goes on.
+
+    Several devices share each batch with `--devices`; several processes, on one host or many, with
+    `--coordinator`, `--process-id` and `--processes`. Only the first of them writes to --out and
+    prints. The environment variable KERAS_BACKEND says with what: `jax`, or in one process also
+    `tensorflow`.
     """
     arguments = locals()
+    from keras_attention.distribution import Processes, watched
+
+    joint = Processes(coordinator, process_id, processes, timeout)
+    if joint.are_several:
+        watched(lambda: _train(arguments, joint), joint)
+    else:
+        _train(arguments, joint)
+
+
+def _train(arguments, processes):
+    """Do what the command line asks for, in one of the processes that do it together."""
+    try:
+        import keras  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name not in ("jax", "torch"):
+            raise
+        package = f'"keras-attention[{error.name}]"'
+        raise ImportError(
+            f"KERAS_BACKEND={error.name} needs a package: pip install {package}"
+        ) from error
+    with processes.joined():
+        from keras_attention.distribution import spread
+
+        distribution = spread(arguments["devices"], processes, arguments["shard_vocabulary"])
+        _run(arguments, distribution)
+
+
+def _run(arguments, distribution):
     from keras_attention import corpora, runs
 
+    out, resume = arguments["out"], arguments["resume"]
     given = {field.name: arguments[field.name] for field in fields(runs.Settings)}
     for name in ("attention", "score"):
         given[name] = given[name] and given[name].replace("-", "_")
-    before = {}
-    if resume:
-        before = runs.read_settings(out)
-    else:
-        runs.check_no_run(out)
+    before = distribution.processes.of_first(
+        lambda: runs.read_settings(out) if resume else runs.check_no_run(out)
+    )
+    before = before or {}
     sources = before.pop("sources", {})
     settings = runs.Settings(**{**before, **{k: v for k, v in given.items() if v is not None}})
     runs.check_model(settings)
-    corpus = corpus or sources.get("corpus", "spa-eng")
-    validation = validation or sources.get("validation")
+    distribution.check_batch_size(settings)
+    corpus = arguments["corpus"] or sources.get("corpus", "spa-eng")
+    validation = arguments["validation"] or sources.get("validation")
     pairs = corpora.load(corpus)
     if validation:
         train_pairs, validation_pairs = pairs, corpora.load(validation)
     else:
         train_pairs, validation_pairs, _ = corpora.split(pairs)
-    print(f"{len(train_pairs):,} pairs to learn from, {len(validation_pairs):,} to validate")
+    if distribution.is_first:
+        print(f"{len(train_pairs):,} pairs to learn from, {len(validation_pairs):,} to validate")
     runs.train(
         train_pairs,
         validation_pairs,
@@ -172,5 +235,7 @@ def train(
         sources={"corpus": corpus, "validation": validation},
         resume=resume,
         verbose=verbosity(),
+        distribution=distribution,
     )
-    print(f'Done: {out}\nNow try: keras-attention translate {out} "¿Todavía están en casa?"')
+    if distribution.is_first:
+        print(f'Done: {out}\nNow try: keras-attention translate {out} "¿Todavía están en casa?"')
