@@ -18,17 +18,26 @@ from keras_attention.files import written_whole
 
 
 def _crossentropies(y_true, y_pred):
-    """Return −ln p of each target token, (B, T) float32, in nats."""
-    return ops.sparse_categorical_crossentropy(
-        ops.cast(y_true, "int32"), ops.cast(y_pred, "float32"), from_logits=True
-    )
+    """Return −ln p of each target token, (B, T) float32, in nats.
+
+    ln Σ_v exp logit_v − logit_y: nothing of the size of the logits, (B, T, V), needs to be kept
+    beside them, whereas a logarithm of the softmax would be as large again.
+    """
+    logits = ops.cast(y_pred, "float32")
+    return ops.logsumexp(logits, axis=-1) - _of_the_answer(y_true, logits)
+
+
+def _of_the_answer(y_true, logits):
+    """Return the logits (B, T) of the right answers."""
+    # Not gathered: the gradient of a gather is a scatter into zeros (B, T, V).
+    is_right = ops.arange(logits.shape[-1]) == ops.expand_dims(ops.cast(y_true, "int32"), -1)
+    return ops.sum(ops.where(is_right, logits, 0.0), axis=-1)
 
 
 def _above_the_mean(y_true, y_pred):
     """Return how far the logit of the right answer is above the mean of all logits, (B, T)."""
     logits = ops.cast(y_pred, "float32")
-    is_right = ops.arange(logits.shape[-1]) == ops.expand_dims(ops.cast(y_true, "int32"), -1)
-    return ops.sum(ops.where(is_right, logits, 0.0), axis=-1) - ops.mean(logits, axis=-1)
+    return _of_the_answer(y_true, logits) - ops.mean(logits, axis=-1)
 
 
 def _is_token(y_true):

@@ -145,6 +145,33 @@ def test_the_gradient_is_p_minus_q_and_0_where_there_is_padding(epsilon):
     np.testing.assert_allclose(slope, expected, rtol=0, atol=1e-7)
 
 
+def test_logits_of_any_size_have_a_finite_loss():
+    logits = np.array([[[1e30, -1e30, 0.0], [-1e4, 0.0, 1e4]]], "float32")
+    answers = np.array([[1, 2]])
+    loss = float(MaskedCrossentropy()(answers, logits))
+    assert loss == pytest.approx(1e30, rel=1e-6)  # (2e30 + 0) / 2
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX tells what memory a program has")
+def test_the_loss_keeps_the_logits_their_exponentials_and_their_gradient_and_no_more():
+    import jax
+
+    rows, vocabulary, width = 64, 500, 8
+    loss = MaskedCrossentropy(0.1)
+
+    def cost(x, kernel, answers):
+        return loss.call(answers, x @ kernel)
+
+    shapes = [(1, rows, width), (width, vocabulary), (1, rows)]
+    dtypes = ["float32", "float32", "int32"]
+    arguments = [jax.ShapeDtypeStruct(*each) for each in zip(shapes, dtypes, strict=True)]
+    program = jax.jit(jax.grad(cost, argnums=(0, 1))).lower(*arguments).compile()
+    of_the_size_of_the_logits = program.memory_analysis().temp_size_in_bytes / (
+        4 * rows * vocabulary
+    )
+    assert of_the_size_of_the_logits < 3.5
+
+
 def test_with_label_smoothing_it_does_not_pay_to_be_too_sure():
     # The best that ε = 0.1 allows has p = 0.9 + 0.1 / 11 for the right word.
     labels = np.array([[5]], "int32")
