@@ -1,9 +1,11 @@
 """The command: `python -m examples.benchmarks`. Thin: reads options, measures, reports.
 
-A wrong option is one line on stderr and exit code 2.
+A wrong option is one line on stderr and exit code 2; a process that fails while it is measured is
+one line and exit code 1, with its traceback in the folder.
 """
 
 import os
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -14,6 +16,7 @@ import typer
 from examples import command
 
 HERE = Path(__file__).parent
+TRACEBACK = "traceback.txt"
 RUN = "Folder of a trained {}; without it a small one is trained on the corpus, in half a minute."
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown")
@@ -30,7 +33,7 @@ def run(
     ] = False,
     corpus: Annotated[str, typer.Option(help="bundled, spa-eng or a file.")] = "bundled",
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="Turns of each.", show_default="5; 1 if quick")
+        int | None, typer.Option(min=1, help="Turns of each.", show_default="3; 1 if quick")
     ] = None,
     rnn: Annotated[Path | None, typer.Option(help=RUN.format("RNN"))] = None,
     transformer: Annotated[Path | None, typer.Option(help=RUN.format("Transformer"))] = None,
@@ -46,23 +49,28 @@ def run(
     """Measure this package beside other ways to do the same work.
 
     The subjects are `rnn-training` and `transformer-training` (real target tokens a second beside
-    plain Keras, KerasHub and PyTorch; the share of the machine's matrix peak), `decoding`
-    (sentences a second and the latency of one, beside CTranslate2 and a loop), `memory` (peaks, and
-    whether 10,000 translations leave it as it was), `start-up` (import, first translation, compile
-    times) and `growth` (how time grows with length, vocabulary and batch, beside theory).
+    plain Keras, KerasHub and PyTorch; the share of the machine's matrix peak), `choices` (XLA or
+    not, bfloat16, ways to make batches, the input pipeline), `decoding` (sentences a second and the
+    latency of one, beside CTranslate2 and a loop), `memory` (peaks, and whether 10,000 translations
+    leave it as it was), `start-up` (import, first translation, compile times) and `growth` (how
+    time grows with length, vocabulary and batch, beside theory).
 
     Every implementation has a process of its own, and they take turns, so that whatever else the
     machine does hits all alike. A rival that is not installed is left out, with a line that says
-    what brings it. Everything together takes an hour or so on two cores, most of it to compile; a
-    quick run does the same on so little that its figures mean nothing, in minutes.
+    what brings it. Most of the time goes into compiling; how long each subject took stands in
+    `results.md`. A quick run does the same on so little that its figures mean nothing.
 
     Prints tables, and leaves a JSON file and a picture a subject and the page `results.md`, which
-    shows also what was measured before into the same folder.
+    shows also what was measured before into the same folder. With KERAS_BACKEND=jax on a machine
+    with a GPU the models of this package, and those on Keras, are measured on it.
 
     Example: `python -m examples.benchmarks decoding --corpus spa.txt --transformer runs/mine`
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    from examples.benchmarks import gallery
+    # Several processes share a GPU: none may take all of its memory at its start
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+    from examples.benchmarks import gallery, workers
 
     if names:
         for name, subject in gallery.SUBJECTS.items():
@@ -72,7 +80,10 @@ def run(
     out = out or HERE / ("quick" if quick else "results")
     check(corpus, rnn, transformer, out)
     settings = {"corpus": corpus, "rnn": rnn, "transformer": transformer, "quick": quick}
-    measure(wanted, out, rounds=rounds or (1 if quick else 5), **settings)
+    try:
+        measure(wanted, out, rounds=rounds or (1 if quick else 3), **settings)
+    except workers.WorkerError as error:
+        failed(error, out)
 
 
 def check(corpus, rnn, transformer, out):
@@ -88,6 +99,16 @@ def check(corpus, rnn, transformer, out):
         raise NotADirectoryError(f"--out: expected a folder, got the file {out}")
 
 
+def failed(error, out):
+    """Say in one line who failed, leave the whole of it in the folder, and exit."""
+    from keras_attention.files import written_whole
+
+    with written_whole(out / TRACEBACK) as path:
+        path.write_text(error.report, encoding="utf-8")
+    print(f"examples.benchmarks: error: {error} (all of it: {out / TRACEBACK})", file=sys.stderr)
+    raise typer.Exit(1)
+
+
 def measure(wanted, out, **settings):
     """Measure subjects one after the other; print, keep and show each when it is done."""
     import keras
@@ -96,12 +117,17 @@ def measure(wanted, out, **settings):
     from examples.benchmarks import gallery, machine, prepared, report
 
     console = Console()
+    others = {name: each for name, each in gallery.SUBJECTS.items() if name not in wanted}
+    for line in report.found(others, out)[1].values():
+        console.print(line, highlight=False, markup=False)
+    (out / TRACEBACK).unlink(missing_ok=True)
+    took = {}
     described = machine.described(keras.backend.backend())
     with tempfile.TemporaryDirectory() as folder, Bar() as progress:
         options = prepared.Options(**settings, folder=Path(folder))
         progress.subject("preparation")
         progress.doing("sentences, and models to decode with")
-        prepared.prepare(
+        described["device"] = prepared.prepare(
             options,
             pools={model for each in wanted.values() for model in each.pools},
             runs={model for each in wanted.values() for model in each.runs},
@@ -118,13 +144,17 @@ def measure(wanted, out, **settings):
                 "measured": subject.measure(options, progress),
             }
             content["seconds"] = round(time.perf_counter() - begun)
+            took[name] = report.minutes(content)
             report.keep(name, content, subject, out)
             report.write_page(gallery.SUBJECTS, out)
             for line in content["measured"].get("left_out", []):
                 console.print(line, highlight=False, markup=False)
             for table in report.shown(name, subject, content):
                 console.print(table)
-    print(f"Wrote {out / report.PAGE_FILE}, and a JSON file and a picture for each subject")
+    print(
+        f"Wrote {out / report.PAGE_FILE}, and a JSON file and a picture for each subject. It took: "
+        + ", ".join(f"{name} {each}" for name, each in took.items())
+    )
 
 
 class Bar:

@@ -6,6 +6,10 @@ import numpy as np
 
 from examples.benchmarks import flops
 
+# How this package can make batches; its rivals always pad to the longest.
+TO_SHAPES, TO_THE_LONGEST = "to shapes", "to the longest"
+BY_TOKENS, IN_MEMORY = "by tokens", "in memory"
+
 
 class Condition(NamedTuple):
     """Pairs, and how many batches of them are one turn.
@@ -14,11 +18,15 @@ class Condition(NamedTuple):
         rows: of the pool.
         batch_size: sentences a batch.
         steps: batches a turn.
+        batched: how this package makes the batches: `TO_SHAPES`, as it does; `TO_THE_LONGEST`, see
+            `as_they_come`; `BY_TOKENS`, in its shapes, with a constant number of tokens and about
+            `batch_size` sentences; `IN_MEMORY`, those of `TO_SHAPES`, made beforehand.
     """
 
     rows: np.ndarray
     batch_size: int
     steps: int
+    batched: str = TO_SHAPES
 
 
 def by_length(context_ids, target_ids, shares=3):

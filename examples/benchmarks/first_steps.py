@@ -31,9 +31,8 @@ class Compiling:
 
     def __init__(self, kind, sizes, buckets, batch_size=64):
         from examples.benchmarks.endless import Endless
-        from keras_attention import corpora
 
-        self.buckets = buckets or corpora.BUCKETS
+        self.buckets = buckets
         self.batch_size = batch_size
         self.endless = Endless(kind, sizes)
 

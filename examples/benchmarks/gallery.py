@@ -1,6 +1,7 @@
 """All subjects, in the order in which they are measured."""
 
 from examples.benchmarks import (
+    choices,
     decoding,
     growth,
     memory,
@@ -12,6 +13,7 @@ from examples.benchmarks import (
 SUBJECTS = {
     "rnn-training": rnn_training.SUBJECT,
     "transformer-training": transformer_training.SUBJECT,
+    "choices": choices.SUBJECT,
     "decoding": decoding.SUBJECT,
     "memory": memory.SUBJECT,
     "start-up": start_up.SUBJECT,

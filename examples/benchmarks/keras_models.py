@@ -26,6 +26,11 @@ class _Trainer:
             name: self.dataset(*pool, condition) for name, condition in conditions.items()
         }
 
+    def deliver(self, name, count):
+        """Take so many batches of a condition and do nothing with them; return the real tokens."""
+        batches = self.datasets[name].take(count).as_numpy_iterator()
+        return int(sum(np.count_nonzero(labels) for _, labels in batches))
+
     def train(self, name):
         """Train on the batches of a condition, and return the mean loss, smoothed if it is."""
         history = self.model.fit(
@@ -51,7 +56,20 @@ class _Trainer:
 
 
 class ThisPackage(_Trainer):
-    """The package, as `keras-attention train` uses it."""
+    """The package, as `keras-attention train` uses it, or with a choice made otherwise.
+
+    Args:
+        jit_compile: whether XLA compiles the steps; None: as the package chooses.
+        dtype_policy: of the layers.
+        **common: as for every contestant.
+    """
+
+    def __init__(self, jit_compile=None, dtype_policy="float32", **common):
+        import keras
+
+        keras.config.set_dtype_policy(dtype_policy)
+        self.jit_compile = jit_compile
+        super().__init__(**common)
 
     def build(self):
         """Build and compile."""
@@ -66,16 +84,50 @@ class ThisPackage(_Trainer):
             model = models.build_transformer(
                 vocabulary, vocabulary, **sizes, dropout=DROPOUT, tied=True
             )
-        compile_for_training(model, LEARNING_RATE, label_smoothing=LABEL_SMOOTHING[self.kind])
+        smoothing = LABEL_SMOOTHING[self.kind]
+        compile_for_training(
+            model, LEARNING_RATE, label_smoothing=smoothing, jit_compile=self.jit_compile
+        )
         return model
 
     def dataset(self, context_ids, target_ids, condition):
-        """Return the batches of the package."""
+        """Return the batches of the package, in the shapes that it has for the whole pool."""
         from keras_attention.corpora import Batches
 
-        rows = condition.rows
-        batches = Batches(context_ids[rows], target_ids[rows], condition.batch_size)
-        return batches.shuffled(seed=0)
+        size, batched = condition.batch_size, condition.batched
+        if batched == on_batches.TO_THE_LONGEST:
+            return _as_they_come(context_ids, target_ids, condition)
+        ids = [each[condition.rows] for each in (context_ids, target_ids)]
+        tokens = None
+        if batched == on_batches.BY_TOKENS:
+            tokens = int(size * np.maximum(*((each != 0).sum(1) for each in ids)).mean())
+        shapes = Batches(context_ids, target_ids, size).shapes
+        dataset = Batches(*ids, size, batch_tokens=tokens, shapes=shapes).shuffled(seed=0)
+        if batched == on_batches.IN_MEMORY:
+            dataset = dataset.take(condition.steps).cache()
+            for _ in dataset:
+                pass
+            dataset = dataset.repeat()
+        return dataset
+
+
+def _as_they_come(context_ids, target_ids, condition):
+    """Return a dataset of `batches.as_they_come`."""
+    import tensorflow as tf
+
+    ids = tf.TensorSpec((condition.batch_size, None), tf.int32)
+    dataset = tf.data.Dataset.from_generator(
+        lambda: (
+            ({"context": context, "target": target}, labels)
+            for context, target, labels in on_batches.as_they_come(
+                context_ids, target_ids, condition
+            )
+        ),
+        output_signature=({"context": ids, "target": ids}, ids),
+    )
+    options = tf.data.Options()
+    options.autotune.enabled = False  # as in keras_attention.corpora, which says why
+    return dataset.repeat().prefetch(4).with_options(options)
 
 
 class PlainKeras(_Trainer):
@@ -116,21 +168,7 @@ class PlainKeras(_Trainer):
 
     def dataset(self, context_ids, target_ids, condition):
         """Return the batches as they come."""
-        import tensorflow as tf
-
-        ids = tf.TensorSpec((condition.batch_size, None), tf.int32)
-        dataset = tf.data.Dataset.from_generator(
-            lambda: (
-                ({"context": context, "target": target}, labels)
-                for context, target, labels in on_batches.as_they_come(
-                    context_ids, target_ids, condition
-                )
-            ),
-            output_signature=({"context": ids, "target": ids}, ids),
-        )
-        options = tf.data.Options()
-        options.autotune.enabled = False  # as in keras_attention.corpora, which says why
-        return dataset.repeat().prefetch(4).with_options(options)
+        return _as_they_come(context_ids, target_ids, condition)
 
 
 class KerasHub(PlainKeras):

@@ -34,6 +34,14 @@ def described(backend):
     }
 
 
+def device():
+    """Return the name of the device that Keras computes on, which is made ready for it."""
+    from keras import ops
+
+    device = ops.convert_to_tensor(0.0).device
+    return getattr(device, "device_kind", None) or str(device).rsplit("device:", 1)[-1]
+
+
 def _processor():
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.is_file() else []

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from examples.benchmarks import workers
+from examples.benchmarks import machine, workers
 
 # The tutorials' sizes, and those of a quick run.
 SIZES = {
@@ -93,13 +93,17 @@ def prepare(options, pools=(), runs=()):
         pools: names of models for which ids are needed.
         runs: names of models which are needed trained.
 
+    Returns:
+        The name of the device that Keras computes on.
+
     Raises:
         ValueError: the corpus or a given model cannot be used.
     """
     with workers.started({"preparation": ("prepared", "Preparation", {})}) as started:
         problem = started["preparation"].ask("make", options, pools, runs)
-    if problem:
-        raise ValueError(problem)
+        if problem:
+            raise ValueError(problem)
+        return started["preparation"].ask("device")
 
 
 class Preparation:
@@ -112,6 +116,10 @@ class Preparation:
         except (ValueError, OSError) as error:
             return str(error)
         return None
+
+    def device(self):
+        """Return the name of the device that Keras computes on."""
+        return machine.device()
 
 
 def _prepare(options, pools, runs):

@@ -16,6 +16,7 @@ def keep(name, content, subject, folder):
     """Write the JSON and the picture of a subject into a folder."""
     from matplotlib.figure import Figure
 
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     figure = Figure(layout="constrained", dpi=150)
     subject.draw(content["measured"], figure)
     picture = io.BytesIO()
@@ -23,34 +24,39 @@ def keep(name, content, subject, folder):
     with written_whole(folder / f"{name}.png") as path:
         path.write_bytes(picture.getvalue())
     with written_whole(folder / f"{name}.json") as path:
-        path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        path.write_text(text, "utf-8")
 
 
 def found(subjects, folder):
-    """Return what there is of earlier runs in a folder, by name of the subject.
+    """Return what there is of earlier runs in a folder, and lines for what cannot be shown.
 
-    Raises:
-        ValueError: a file is no report of a benchmark.
+    Returns:
+        Contents by name of the subject; lines, likewise, that name a file and say what is wrong.
     """
-    contents = {}
-    for name in subjects:
+    contents, unreadable = {}, {}
+    for name, subject in subjects.items():
         path = folder / f"{name}.json"
         if path.is_file():
             try:
-                contents[name] = json.loads(path.read_text(encoding="utf-8"))
-                contents[name]["measured"], contents[name]["quick"]
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{path} is no report of a benchmark: {error!r}") from error
-    return contents
+                content = json.loads(path.read_text(encoding="utf-8"))
+                _section(name, subject, content)
+            except Exception as error:  # whatever another version, or another program, has left
+                unreadable[name] = (
+                    f"{path.name} is left out of the page, since it was written by another version "
+                    f"({type(error).__name__}: {error}): measure {name} again"
+                )
+            else:
+                contents[name] = content
+    return contents, unreadable
 
 
 def write_page(subjects, folder):
     """Write `results.md` of all that is in a folder, newly measured or not."""
     with written_whole(folder / PAGE_FILE) as path:
-        path.write_text(page(subjects, found(subjects, folder)), encoding="utf-8")
+        path.write_text(page(subjects, *found(subjects, folder)), encoding="utf-8")
 
 
-def page(subjects, contents):
+def page(subjects, contents, unreadable):
     """Return reports as Markdown: all figures with their bars, then a section a subject."""
     lines = [
         "# Benchmarks: every figure as it was measured",
@@ -58,6 +64,9 @@ def page(subjects, contents):
         "Written by `python -m examples.benchmarks` (`make bench`). The implementations take "
         "turns, each in a process of its own; a figure is the median over the rounds, a ratio the "
         "median of the ratios of each round, and from – to is their whole spread.",
+        "",
+        *(f"- `{name}` took {minutes(content)}" for name, content in contents.items()),
+        *(f"- {line}" for line in unreadable.values()),
         "",
         "## Figures with a bar",
         "",
@@ -72,6 +81,11 @@ def page(subjects, contents):
     for name, content in contents.items():
         lines += ["", *_section(name, subjects[name], content)]
     return "\n".join(lines) + "\n"
+
+
+def minutes(content):
+    """Say how long a subject took."""
+    return f"{content['seconds'] / 60:.1f} minutes"
 
 
 def _section(name, subject, content):
@@ -93,8 +107,9 @@ def conditions(content):
     text = (
         f"{content['rounds']} round{'s' * (content['rounds'] > 1)} on {machine['cores']} cores "
         f"of {machine['processor']}, "
-        f"{machine['system']}, Python {machine['python']}, Keras on {machine['backend']}; "
-        f"{versions}; corpus {content['corpus']}"
+        f"{machine['system']}, Python {machine['python']}, Keras on {machine['backend']} "
+        f"({machine['device']}); "
+        f"{versions}; corpus {content['corpus']}; {minutes(content)}"
     )
     return f"{text}; a quick run, whose figures mean little." if content["quick"] else f"{text}."
 

@@ -14,7 +14,10 @@ def measure(options, progress):
     """Train in turns."""
     *pool, sizes = options.pool("rnn")
     conditions = training.conditions_of(options, pool, (64, 256), lengths=True)
-    return training.measure(options, progress, "rnn", CONTESTANTS, conditions, sizes, pool)
+    main = next(iter(conditions))
+    arguments = ("rnn", CONTESTANTS, conditions, sizes, pool)
+    can = lambda name, condition: condition == main or name != training.TORCH_BFLOAT16  # noqa: E731
+    return training.measure(options, progress, *arguments, can=can)
 
 
 def figures(raw):

@@ -10,11 +10,12 @@ import sys
 
 from examples.benchmarks.drawing import bars, finish
 from examples.benchmarks.subject import Subject, Table, held, is_there, median_and_spread, rows_of
-from examples.benchmarks.workers import started
+from examples.benchmarks.workers import WorkerError, started
 
 BEYOND = "import keras_attention, beyond import keras"
 KERAS = "import keras"
 IMPORTS = {"KerasHub": "import keras_hub", "PyTorch": "import torch"}
+BUCKETS = (8, 16, 32, 64)  # every second one
 RUNS = {"RNN": "rnn", "Transformer": "transformer"}
 CODE = """
 import time
@@ -28,8 +29,8 @@ print("seconds", middle - begun, time.perf_counter() - middle)
 
 def measure(options, progress):
     """Time imports, first translations, and compiling."""
-    rounds = 3 if options.quick else 4 * options.rounds + 1
-    buckets = (8,) if options.quick else None
+    rounds = 3 if options.quick else 2 * options.rounds + 1
+    buckets = (8,) if options.quick else BUCKETS
     rivals = {} if options.quick else {r: code for r, code in IMPORTS.items() if is_there(r)}
     progress.expect(rounds * (1 + len(rivals)) + len(RUNS) * (options.rounds + 1))
     imports = {KERAS: [], BEYOND: [], **{code: [] for code in rivals.values()}}
@@ -68,7 +69,7 @@ def _imported(first=KERAS, then="import keras_attention"):
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"{first}; {then} failed:\n{done.stderr}")
+        raise WorkerError("a fresh process", f"{first}; {then}", done.stderr)
     return [float(number) for number in done.stdout.split("seconds")[-1].split()]
 
 

@@ -22,6 +22,7 @@ from examples.benchmarks.workers import Job, started, take_turns
 
 OURS, PLAIN, HUB = "keras_attention", "plain Keras", "KerasHub"
 TORCH, TORCH_BFLOAT16 = "PyTorch", "PyTorch bfloat16"
+WITHOUT_XLA, BFLOAT16 = "without XLA", "mixed_bfloat16"
 MULTIPLY = "matrix product"
 IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all take
     OURS: ("keras_models", "ThisPackage", {}),
@@ -29,6 +30,8 @@ IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all 
     HUB: ("keras_models", "KerasHub", {}),
     TORCH: ("torch_models", "PyTorch", {}),
     TORCH_BFLOAT16: ("torch_models", "PyTorch", {"bfloat16": True}),
+    WITHOUT_XLA: ("keras_models", "ThisPackage", {"jit_compile": False}),
+    BFLOAT16: ("keras_models", "ThisPackage", {"dtype_policy": "mixed_bfloat16"}),
 }
 NEEDS = {HUB: "KerasHub", TORCH: "PyTorch", TORCH_BFLOAT16: "PyTorch"}
 
@@ -44,7 +47,7 @@ def conditions_of(options, pool, batch_sizes, lengths=False):
     """
     if options.quick:
         batch_sizes = [size // 4 for size in batch_sizes]
-    sentences, fewest = (64, 1) if options.quick else (4096, 32)
+    sentences, fewest = (64, 1) if options.quick else (2048, 24)
     main = batch_sizes[0]
     rows = {f"all, {size} a batch": (np.arange(len(pool[0])), size) for size in batch_sizes}
     if lengths:
@@ -56,7 +59,17 @@ def conditions_of(options, pool, batch_sizes, lengths=False):
     }
 
 
-def measure(options, progress, model, contestants, conditions, sizes, pool):
+def measure(
+    options,
+    progress,
+    model,
+    contestants,
+    conditions,
+    sizes,
+    pool,
+    can=lambda name, condition: True,
+    also=(),
+):
     """Let contestants train, in turns.
 
     Args:
@@ -67,6 +80,8 @@ def measure(options, progress, model, contestants, conditions, sizes, pool):
         conditions: of `conditions_of`.
         sizes: of the model.
         pool: context and target ids.
+        can: `can(name, condition)`: whether a contestant trains in a condition.
+        also: further `Job`s, of this package alone; their rounds are in `also`.
 
     Returns:
         A dictionary for JSON.
@@ -79,16 +94,17 @@ def measure(options, progress, model, contestants, conditions, sizes, pool):
         for *make, more in [IMPLEMENTATIONS[name]]
     }
     jobs = [Job(name, "train", (name,)) for name in conditions]
-    jobs.append(Job(MULTIPLY, "multiply"))
+    jobs += [Job(MULTIPLY, "multiply"), *also]
+
+    def can_do(name, job):
+        if job in also:
+            return name == OURS
+        return name in (OURS, TORCH) if job.name == MULTIPLY else can(name, job.name)
+
     with started(there) as workers:
-        timed = take_turns(
-            workers,
-            jobs,
-            options.rounds,
-            progress,
-            can=lambda name, job: job.name != MULTIPLY or name in (OURS, TORCH),
-        )
+        timed = take_turns(workers, jobs, options.rounds, progress, can_do)
         multiplied = timed.pop(MULTIPLY)
+        others = {job.name: timed.pop(job.name)[OURS] for job in also}
         measured = {
             condition: {
                 name: {
@@ -107,6 +123,10 @@ def measure(options, progress, model, contestants, conditions, sizes, pool):
         "pairs": len(pool[0]),
         "measured": measured,
         "matrix_product": {name: each.answers for name, each in multiplied.items()},
+        "also": {
+            name: {"seconds": each.seconds, "answers": each.answers}
+            for name, each in others.items()
+        },
         "left_out": left_out({NEEDS[name] for name in contestants if name in NEEDS}),
     }
 

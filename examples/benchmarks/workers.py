@@ -7,6 +7,7 @@ hits all alike.
 
 import importlib
 import multiprocessing
+import textwrap
 import time
 import traceback
 from contextlib import ExitStack, contextmanager
@@ -37,6 +38,24 @@ class Timed(NamedTuple):
     answers: list
 
 
+class WorkerError(RuntimeError):
+    """A process that could not do its work: one line says which one, what, and why.
+
+    Args:
+        name: of the process.
+        doing: what it was to do.
+        report: what it left, a traceback, whose last line is the reason.
+
+    Attributes:
+        report: the same.
+    """
+
+    def __init__(self, name, doing, report):
+        *_, reason = [line.strip() for line in report.splitlines() if line.strip()] or ["?"]
+        super().__init__(f"{name} failed at {doing}: {reason}")
+        self.report = report
+
+
 class Worker:
     """A process with one object in it, whose methods are called from here.
 
@@ -47,7 +66,7 @@ class Worker:
         **arguments: of the class.
 
     Raises:
-        RuntimeError: the object could not be made, or a method raised; with its traceback.
+        WorkerError: the object could not be made, a method raised, or the process died.
     """
 
     def __init__(self, name, make, **arguments):
@@ -57,12 +76,21 @@ class Worker:
         self._process = processes.Process(target=_serve, args=(there, make, arguments), daemon=True)
         self._process.start()
         there.close()
-        self._answer()
+        try:
+            self._answer("its start")
+        except BaseException:
+            self.close()
+            raise
 
     def call(self, method, *arguments):
         """Call a method; return its seconds, and what it returned."""
-        self._pipe.send((method, arguments))
-        return self._answer()
+        written = textwrap.shorten(", ".join(map(str, arguments)), 60, placeholder=" …")
+        doing = f"{method}({written})" if written else method
+        try:
+            self._pipe.send((method, arguments))
+        except OSError:
+            raise self._died(doing) from None
+        return self._answer(doing)
 
     def ask(self, method, *arguments):
         """Call a method; return what it returned."""
@@ -78,15 +106,22 @@ class Worker:
         self._process.join(10)
         if self._process.is_alive():
             self._process.terminate()
+            self._process.join()
 
-    def _answer(self):
+    def _answer(self, doing):
         try:
             seconds, answer, error = self._pipe.recv()
-        except EOFError:
-            raise RuntimeError(f"the process of {self.name} died") from None
+        except (EOFError, OSError):
+            raise self._died(doing) from None
         if error:
-            raise RuntimeError(f"{self.name} failed:\n{error}")
+            raise WorkerError(self.name, doing, error)
         return seconds, answer
+
+    def _died(self, doing):
+        self._process.join(10)
+        code = self._process.exitcode
+        how = f"by signal {-code}" if code and code < 0 else f"with exit code {code}"
+        return WorkerError(self.name, doing, f"its process ended {how}")
 
 
 def _serve(pipe, names, arguments):

@@ -56,6 +56,76 @@ def test_a_model_of_another_kind_is_one_line(monkeypatch, capsys, tmp_path, tiny
     assert not (tmp_path / "out").exists()
 
 
+def pretend(monkeypatch, measure):
+    """Let the only subject be one that is quickly measured; nothing is prepared for it."""
+    from examples.benchmarks import gallery, prepared, subject
+
+    pretended = subject.Subject(
+        "What is pretended.",
+        measure,
+        lambda raw: [subject.held("height", raw["heights"], "m", at_least=(1, None))],
+        lambda raw: [
+            subject.Table("Heights", ("height",), [(str(each),) for each in raw["heights"]])
+        ],
+        lambda raw, figure: figure.subplots().plot(raw["heights"]),
+    )
+    monkeypatch.setattr(gallery, "SUBJECTS", {"high": pretended, "low": pretended})
+    monkeypatch.setattr(prepared, "prepare", lambda *arguments, **options: "a device")
+
+
+def test_a_process_that_fails_is_one_line_and_leaves_nothing_half_written(
+    monkeypatch, capsys, tmp_path
+):
+    from examples.benchmarks import workers
+
+    def fails(options, progress):
+        with workers.started({"climber": ("prepared", "Options", {})}) as started:
+            workers.take_turns(started, [workers.Job("up", "pool", ("rnn",))], 1, progress)
+
+    pretend(monkeypatch, fails)
+    assert run(monkeypatch, "high", "--out", tmp_path) == 1
+    said = capsys.readouterr()
+    assert "Traceback" not in said.out + said.err
+    (line,) = [line for line in said.err.splitlines() if line.strip()]
+    assert line.startswith(
+        "examples.benchmarks: error: climber failed at pool(rnn): FileNotFoundErr"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["traceback.txt"]
+    assert (tmp_path / "traceback.txt").read_text("utf-8").startswith("Traceback")
+
+    pretend(monkeypatch, lambda options, progress: {"heights": [1.0, 3.0]})
+    assert not run(monkeypatch, "high", "--out", tmp_path)  # and the next run takes it away
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["high.json", "high.png", "results.md"]
+    assert "It took: high 0.0 minutes" in capsys.readouterr().out
+    assert "- `high` took 0.0 minutes" in (tmp_path / "results.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("left", ['{"quick": false, "measured": {"depths": [3]}}', "no JSON"])
+def test_what_another_version_left_is_named_before_anything_is_measured(
+    monkeypatch, capsys, tmp_path, left
+):
+    said_before = []
+
+    def measure(options, progress):
+        said_before.append(capsys.readouterr().out)
+        return {"heights": [2.0]}
+
+    pretend(monkeypatch, measure)
+    (tmp_path / "low.json").write_text(left, encoding="utf-8")
+    assert not run(monkeypatch, "high", "--out", tmp_path)
+    assert "low.json is left out of the page" in said_before[0]
+    page = (tmp_path / "results.md").read_text("utf-8")
+    assert "## `high`" in page
+    assert "## `low`" not in page
+    assert "measure low again" in page
+    assert (tmp_path / "low.json").read_text("utf-8") == left
+
+    assert not run(monkeypatch, "low", "--out", tmp_path)  # what is measured anew is no matter
+    assert "left out" not in said_before[1]
+    assert "## `low`" in (tmp_path / "results.md").read_text("utf-8")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_quick_run_leaves_figures_tables_and_a_picture(monkeypatch, capsys, tmp_path, name):

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from examples.benchmarks import batches, flops, growth, subject, training
-from examples.benchmarks.workers import Job, Worker, started, take_turns
+from examples.benchmarks.workers import Job, Worker, WorkerError, started, take_turns
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = {"units": 5, "num_layers": 3, "num_heads": 1, "feed_forward": 7, "vocabulary": 11}
@@ -111,11 +111,30 @@ def test_a_worker_has_a_process_of_its_own_and_says_what_went_wrong_in_it():
         assert worker.ask("_asdict")["corpus"] == "a corpus"
         memory = worker.memory()
         assert 0 < memory["start"] <= memory["most"]
-        with pytest.raises(RuntimeError, match=r"options failed:[\s\S]*FileNotFoundError"):
+        with pytest.raises(
+            WorkerError, match=r"^options failed at pool\(rnn\): FileNotF"
+        ) as raised:
             worker.ask("pool", "rnn")
+        assert "\n" not in str(raised.value)
+        assert raised.value.report.startswith("Traceback")
         assert worker.ask("_asdict")["rounds"] == 5  # it goes on
-    with pytest.raises(RuntimeError, match=r"nothing failed:[\s\S]*no_such_option"):
+    with pytest.raises(WorkerError, match=r"^nothing failed at its start: TypeError.*no_such_opt"):
         Worker("nothing", ("prepared", "Options"), no_such_option=1)
+
+
+def test_a_process_that_dies_is_named_and_the_others_end():
+    processes = []
+
+    def die():
+        with started({name: ("prepared", "Options", {}) for name in "ab"}) as workers:
+            processes.extend(worker._process for worker in workers.values())
+            processes[1].kill()
+            processes[1].join()
+            workers["b"].ask("_asdict")
+
+    with pytest.raises(WorkerError, match=r"^b failed at _asdict: its process ended by signal 9$"):
+        die()
+    assert not any(process.is_alive() for process in processes)
 
 
 @pytest.mark.parametrize("module", ["workers", "ctranslate2_model", "torch_models"])

@@ -99,6 +99,35 @@ def test_pytorch_in_bfloat16_has_nearly_the_same_loss(pool):
         assert short == pytest.approx(exact, rel=0.02)
 
 
+def test_the_choices_train_on_the_same_pairs_and_learn_alike(pool, ours):
+    import keras
+
+    from examples.benchmarks import batches
+
+    condition = conditions_of_a_pass(pool)["a pass"]._replace(steps=2)
+    ways = (batches.TO_SHAPES, batches.TO_THE_LONGEST, batches.BY_TOKENS, batches.IN_MEMORY)
+    conditions = {way: condition._replace(batched=way) for way in ways}
+    common = {"kind": "rnn", "sizes": SIZES["rnn"], "pool": pool, "conditions": conditions}
+    try:
+        short = keras_models.ThisPackage(**common, dtype_policy="mixed_bfloat16")
+    finally:
+        keras.config.set_dtype_policy("float32")
+    plain = keras_models.ThisPackage(**common, jit_compile=False)
+    assert short.model.compute_dtype == "bfloat16"
+    assert not plain.model.jit_compile
+    losses = [each.train(batches.TO_SHAPES) for each in (short, plain)]
+    assert losses == pytest.approx([ours["rnn"][1][0]] * 2, rel=0.05)
+
+    counts = {way: plain.count(way) for way in ways}
+    assert counts[batches.IN_MEMORY] == counts[batches.TO_SHAPES]
+    assert counts[batches.TO_THE_LONGEST]["sentences"] == 96
+    # Whole multiples of 16 with about as many tokens as 48 sentences have
+    for inputs, _ in plain.datasets[batches.BY_TOKENS].take(2).as_numpy_iterator():
+        assert len(inputs["context"]) % 16 == 0
+        assert max(each.size for each in inputs.values()) <= 48 * 8
+    assert plain.deliver(batches.IN_MEMORY, 4) == 2 * counts[batches.IN_MEMORY]["target_tokens"]
+
+
 @pytest.fixture(scope="module")
 def translators(tmp_path_factory):
     """Return folders of untrained Transformers that differ in all that a conversion must know."""
