@@ -59,17 +59,18 @@ class ThisPackage(_Trainer):
     """The package, as `keras-attention train` uses it, or with a choice made otherwise.
 
     Args:
+        *common: as for every contestant.
         jit_compile: whether XLA compiles the steps; None: as the package chooses.
         dtype_policy: of the layers.
-        **common: as for every contestant.
+        **named: as for every contestant.
     """
 
-    def __init__(self, jit_compile=None, dtype_policy="float32", **common):
+    def __init__(self, *common, jit_compile=None, dtype_policy="float32", **named):
         import keras
 
         keras.config.set_dtype_policy(dtype_policy)
         self.jit_compile = jit_compile
-        super().__init__(**common)
+        super().__init__(*common, **named)
 
     def build(self):
         """Build and compile."""
