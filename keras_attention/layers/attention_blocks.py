@@ -167,7 +167,7 @@ class CausalSelfAttention(_AttentionBlock):
         return self.after(x, read), weights, past
 
     def _look_back(self, query, keys, values, past, start):
-        """Read a ring and the part that follows it: the read, the weights by place, the next ring."""
+        """Read a ring and the part that follows it → the read, weights by place, the next ring."""
         start, places = ops.cast(start, "int32"), ops.shape(past["values"])[2]
         after = {
             "keys": write_in_ring(past["keys"], keys, start, axis=3),

@@ -7,11 +7,11 @@ Every model of the package has two layers by these names:
 
 `memory` is what the decoder attends to, `state` what it carries from token to token; both are
 structures of tensors whose first axis is the batch. A state that is a dictionary with a `past` is a
-cache: its `keys` (B, H, K, P) and `values` (B, H, P, K) are rings that hold what was computed for the
-last P tokens, token number i at place i mod P; the encoder leaves it without a place, P = 0, since a
-whole target needs none. `weights` maps names to
-attention weights. Dictionaries are written in the order of their keys: backends differ in whether
-they sort them, and a model that one of them saved is to be loaded by all.
+cache: its `keys` (B, H, K, P) and `values` (B, H, P, K) are rings, with what was computed for token
+number i at place i mod P, and all sentences have `seen` equally many tokens. The encoder leaves it
+without a place, P = 0, since a whole target needs none. `weights` maps names to attention weights.
+Dictionaries are written in the order of their keys: backends differ in whether they sort them, and
+a model that one of them saved is to be loaded by all.
 """
 
 import keras
@@ -52,15 +52,16 @@ def room_of(state):
 
 
 def with_room(state, room):
-    """Return a state whose cache has `room` places, for one of which as many were enough so far.
+    """Return a state with a cache of `room` places, with which it would be the same so far.
 
-    As long as nothing is forgotten, token number i stands at place i: places come and go at the end.
+    As long as nothing is forgotten token number i stands at place i: places come, and go, at the
+    end.
     """
     had = room_of(state) or 0  # an encoder's, of no place, has an unknown number
 
     def fit(tensor, axis):
         if room < had:
-            return tensor[:, :, :room] if axis == 2 else tensor[..., :room]
+            return tensor[(*axis * (slice(None),), slice(room))]
         return ops.pad(tensor, [(0, room - had if each == axis else 0) for each in range(4)])
 
     past = [{"keys": fit(one["keys"], 3), "values": fit(one["values"], 2)} for one in state["past"]]
