@@ -156,6 +156,8 @@ class CausalSelfAttention(_AttentionBlock):
         keys, values = self.attention.remember(query)
         if past is not None and seen is None:
             raise ValueError("a past needs seen (B,), how many tokens came before, got None")
+        if past is not None:
+            self._check_past(past)
         if past is None or past["values"].shape[2] == 0:
             length = x.shape[1] or ops.shape(x)[1]
             read, weights = self.attention.look(query, keys, values, causal_mask(length))
@@ -165,6 +167,15 @@ class CausalSelfAttention(_AttentionBlock):
             return (output, weights) if return_attention_scores else output
         read, weights, past = self._look_back(query, keys, values, past, seen[0])
         return self.after(x, read), weights, past
+
+    def _check_past(self, past):
+        heads, depth = self.attention.num_heads, self.attention.key_dim
+        keys, values = (tuple(past[name].shape) for name in ("keys", "values"))
+        if keys[1:3] != (heads, depth) or values[1::2] != (heads, depth):
+            raise ValueError(
+                "a past must have keys (B, H, K, P) and values (B, H, P, K) with H, K = "
+                f"{heads}, {depth}, got {keys} and {values}"
+            )
 
     def _look_back(self, query, keys, values, past, start):
         """Read a ring and the part that follows it → the read, weights by place, the next ring."""

@@ -268,3 +268,10 @@ def test_a_past_needs_to_know_how_much_came_before():
     x = draw(B, T, Q)
     with pytest.raises(ValueError, match=r"a past needs seen \(B,\)"):
         stirred(make("causal"), x)(x, past=no_past(3))
+
+
+def test_a_past_of_another_shape_is_refused():
+    x, past = draw(B, T, Q), no_past(3)
+    turned = {"keys": past["values"], "values": past["keys"]}
+    with pytest.raises(ValueError, match=r"with H, K = 2, 13, got \(\d, 2, 3, 13\)"):
+        stirred(make("causal"), x)(x, past=turned, seen=ops.zeros((B,), "int32"))
