@@ -179,8 +179,8 @@ def _build_encoder(vocabulary, num_layers, parts):
         )
         x = parts.feed(f"feed_forward_{n}")(x)
     x = parts.finish(x, "context")
-    nothing = ops.tile(ops.expand_dims(x[:, :1, :0], 1), (1, parts.num_heads, parts.key_dim, 1))
-    nothing = {"keys": nothing, "values": ops.swapaxes(nothing, 2, 3)}
+    nothing = ops.tile(ops.expand_dims(x[:, :0, :1], 1), (1, parts.num_heads, 1, parts.key_dim))
+    nothing = {"keys": ops.swapaxes(nothing, 2, 3), "values": nothing}
     state = {
         "past": [nothing for _ in range(num_layers)],
         "seen": ops.zeros_like(context[:, 0]),
