@@ -12,7 +12,7 @@ from keras import ops
 from keras_attention.layers.attention import Attention
 from keras_attention.layers.multi_head_attention import MultiHeadAttention
 from keras_attention.layers.residual import Residual
-from keras_attention.ops import causal_mask
+from keras_attention.ops import causal_mask, tokens_in_ring, window_mask, write_in_ring
 
 
 class _AttentionBlock(Residual):
@@ -102,8 +102,10 @@ class CausalSelfAttention(_AttentionBlock):
     trained at once. Padding comes after the tokens, so that no token sees it.
 
     A sentence may also come in parts, as it does when it is written token by token: the *past* of a
-    part holds the keys and values of the last P tokens before it, in as many places, whether or not
-    there were so many. What is older is forgotten.
+    part holds the keys and values of the last P tokens before it. It is a ring of as many places,
+    whether or not there were so many tokens: token number i stands at place i mod P, over token
+    i − P. So each position reads itself and the P − 1 before it, however the sentence is parted. A
+    past without a place keeps nothing: what comes with it is a whole sentence.
 
     Args:
         attention: `MultiHeadAttention`.
@@ -112,15 +114,16 @@ class CausalSelfAttention(_AttentionBlock):
 
     Call arguments:
         x: (B, T, D).
-        past: None for a whole sentence; else a dictionary of `keys` and `values`, (B, P, H, K)
-            each, the newest last.
-        seen: integers (B,), how many tokens came before, at most P of which are in the past. Goes
+        past: None for a whole sentence; else a dictionary of `keys` (B, H, K, P) and `values`
+            (B, H, P, K), as the attention remembers them.
+        seen: integers (B,), how many tokens came before, the same number for all sentences. Goes
             with `past`.
         return_attention_scores: whether to return `(output, weights)`.
 
     Returns:
         The output (B, T, D), and on request the weights (B, H, T, T), 0 above the diagonal. With a
-        past: the output, the weights (B, H, T, P + T), and the past of the next part, (B, P, H, K).
+        past: the output, the weights (B, H, T, P) by place, and the past of the next part; with a
+        past without a place the weights (B, H, T, T).
 
     Raises:
         ValueError: the attention is another, a shape is not as above, or a past comes without
@@ -151,19 +154,49 @@ class CausalSelfAttention(_AttentionBlock):
     def call(self, x, past=None, seen=None, return_attention_scores=False):
         query = self.before(x)
         keys, values = self.attention.remember(query)
-        length = x.shape[1] or ops.shape(x)[1]
-        if past is None:
+        if past is not None and seen is None:
+            raise ValueError("a past needs seen (B,), how many tokens came before, got None")
+        if past is not None:
+            self._check_past(past)
+        if past is None or past["values"].shape[2] == 0:
+            length = x.shape[1] or ops.shape(x)[1]
             read, weights = self.attention.look(query, keys, values, causal_mask(length))
             output = self.after(x, read)
+            if past is not None:
+                return output, weights, past
             return (output, weights) if return_attention_scores else output
-        if seen is None:
-            raise ValueError("a past needs seen (B,), how many tokens came before, got None")
-        mask = causal_mask(length, ops.shape(past["keys"])[1], seen)
-        keys = ops.concatenate([past["keys"], keys], axis=1)
-        values = ops.concatenate([past["values"], values], axis=1)
-        read, weights = self.attention.look(query, keys, values, mask)
-        past = {"keys": keys[:, length:], "values": values[:, length:]}
+        read, weights, past = self._look_back(query, keys, values, past, seen[0])
         return self.after(x, read), weights, past
+
+    def _check_past(self, past):
+        heads, depth = self.attention.num_heads, self.attention.key_dim
+        keys, values = (tuple(past[name].shape) for name in ("keys", "values"))
+        if keys[1:3] != (heads, depth) or values[1::2] != (heads, depth):
+            raise ValueError(
+                "a past must have keys (B, H, K, P) and values (B, H, P, K) with H, K = "
+                f"{heads}, {depth}, got {keys} and {values}"
+            )
+
+    def _look_back(self, query, keys, values, past, start):
+        """Read a ring and the part that follows it → the read, weights by place, the next ring."""
+        start, places = ops.cast(start, "int32"), ops.shape(past["values"])[2]
+        after = {
+            "keys": write_in_ring(past["keys"], keys, start, axis=3),
+            "values": write_in_ring(past["values"], values, start, axis=2),
+        }
+        if query.shape[1] == 1:
+            # The token that is overwritten is out of reach: reading after writing needs no copy.
+            tokens, own = tokens_in_ring(places, start + 1), ops.reshape(start, (1,))
+            mask = window_mask(own, tokens, places)
+            return *self.attention.look(query, after["keys"], after["values"], mask), after
+        own = start + ops.arange(ops.shape(query)[1], dtype="int32")
+        tokens = ops.concatenate([tokens_in_ring(places, start), own])
+        keys = ops.concatenate([past["keys"], keys], axis=3)
+        values = ops.concatenate([past["values"], values], axis=2)
+        mask = window_mask(own, tokens, places)
+        read, weights = self.attention.look(query, keys, values, mask)
+        at = tokens[:, None] % places == ops.arange(places, dtype="int32")
+        return read, ops.matmul(weights, ops.cast(at, weights.dtype)), after
 
 
 @keras.saving.register_keras_serializable("keras_attention")

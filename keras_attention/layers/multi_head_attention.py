@@ -85,15 +85,19 @@ class MultiHeadAttention(keras.layers.Layer):
             getattr(self.projections, name).supports_masking = True
 
     def remember(self, keys, values=None):
-        """Project keys and values for all heads: (B, S, E) and (B, S, F) → (B, S, H, K) each."""
+        """Project keys and values for all heads: (B, S, E), (B, S, F) → (B, H, K, S), (B, H, S, K).
+
+        So the products with a query, and with its weights, run along memory as it lies.
+        """
         values = keys if values is None else values
-        return self.projections._key_dense(keys), self.projections._value_dense(values)
+        keys = ops.transpose(self.projections._key_dense(keys), (0, 2, 3, 1))
+        return keys, ops.swapaxes(self.projections._value_dense(values), 1, 2)
 
     def look(self, query, keys, values, attention_mask=None, training=None):
         """Read with a query (B, T, D) what was remembered → the read (B, T, D), and the weights."""
-        query = self.projections._query_dense(query)
-        query, keys, values = (ops.swapaxes(x, 1, 2) for x in (query, keys, values))
-        read, weights, _ = lookup(scaled_dot(query, keys), values, attention_mask)
+        query = ops.swapaxes(self.projections._query_dense(query), 1, 2)
+        scores = scaled_dot(query, ops.swapaxes(keys, 2, 3))
+        read, weights, _ = lookup(scores, values, attention_mask)
         if self.dropout > 0:
             # Keras takes `training=None` for "off"; not given, it asks the call that is under way.
             asked = {} if training is None else {"training": training}

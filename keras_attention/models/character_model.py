@@ -108,11 +108,14 @@ class _Looks(NamedTuple):
 
     def inputs(self, count, dtype):
         """Return the symbolic state of some attentions: keys and values of characters before."""
-        shape = (None, self.num_heads, self.key_dim)
+        shapes = {
+            "keys": (self.num_heads, self.key_dim, None),
+            "values": (self.num_heads, None, self.key_dim),
+        }
         past = [
             {
                 part: keras.Input(shape, dtype=dtype, name=f"{part}_{n}")
-                for part in ("keys", "values")
+                for part, shape in shapes.items()
             }
             for n in range(1, count + 1)
         ]

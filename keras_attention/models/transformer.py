@@ -179,9 +179,10 @@ def _build_encoder(vocabulary, num_layers, parts):
         )
         x = parts.feed(f"feed_forward_{n}")(x)
     x = parts.finish(x, "context")
-    nothing = ops.tile(ops.expand_dims(x[:, :0, :1], -1), (1, 1, parts.num_heads, parts.key_dim))
+    nothing = ops.tile(ops.expand_dims(x[:, :0, :1], 1), (1, parts.num_heads, 1, parts.key_dim))
+    nothing = {"keys": ops.swapaxes(nothing, 2, 3), "values": nothing}
     state = {
-        "past": [{"keys": nothing, "values": nothing} for _ in range(num_layers)],
+        "past": [nothing for _ in range(num_layers)],
         "seen": ops.zeros_like(context[:, 0]),
     }
     return keras.Model(
@@ -204,10 +205,12 @@ def _build_decoder(vocabulary, num_layers, parts, dtype):
     seen = keras.Input((), dtype="int32", name="seen")
     before = [
         {
-            part: keras.Input(
-                (None, parts.num_heads, parts.key_dim), dtype=dtype, name=f"{part}_{n}"
-            )
-            for part in ("keys", "values")
+            "keys": keras.Input(
+                (parts.num_heads, parts.key_dim, None), dtype=dtype, name=f"keys_{n}"
+            ),
+            "values": keras.Input(
+                (parts.num_heads, None, parts.key_dim), dtype=dtype, name=f"values_{n}"
+            ),
         }
         for n in range(1, num_layers + 1)
     ]

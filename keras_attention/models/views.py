@@ -7,14 +7,15 @@ Every model of the package has two layers by these names:
 
 `memory` is what the decoder attends to, `state` what it carries from token to token; both are
 structures of tensors whose first axis is the batch. A state that is a dictionary with a `past` is a
-cache: its tensors (B, P, H, K) hold what was computed for the P tokens before, the newest last; the
-encoder leaves it without a place, P = 0, since a whole target needs none. `weights` maps names to
-attention weights. Dictionaries are written in the order of their keys: backends differ in whether
-they sort them, and a model that one of them saved is to be loaded by all.
+cache: its `keys` (B, H, K, P) and `values` (B, H, P, K) are rings, with what was computed for token
+number i at place i mod P, and all sentences have `seen` equally many tokens. The encoder leaves it
+without a place, P = 0, since a whole target needs none. `weights` maps names to attention weights.
+Dictionaries are written in the order of their keys: backends differ in whether they sort them, and
+a model that one of them saved is to be loaded by all.
 """
 
 import keras
-from keras import ops, tree
+from keras import ops
 
 from keras_attention.layers import LearnedPositions
 
@@ -47,19 +48,24 @@ def encode(model, room=64):
 
 def room_of(state):
     """Return how many places the cache in a state has; None for a state without a cache."""
-    return tree.flatten(state["past"])[0].shape[1] if _has_past(state) else None
+    return state["past"][0]["values"].shape[2] if _has_past(state) else None
 
 
 def with_room(state, room):
-    """Return a state whose cache has `room` places: new ones in front, or its newest ones."""
+    """Return a state with a cache of `room` places, with which it would be the same so far.
+
+    As long as nothing is forgotten token number i stands at place i: places come, and go, at the
+    end.
+    """
     had = room_of(state) or 0  # an encoder's, of no place, has an unknown number
 
-    def fit(tensor):
+    def fit(tensor, axis):
         if room < had:
-            return tensor[:, had - room :]
-        return ops.pad(tensor, [(0, 0), (room - had, 0), (0, 0), (0, 0)])
+            return tensor[(*axis * (slice(None),), slice(room))]
+        return ops.pad(tensor, [(0, room - had if each == axis else 0) for each in range(4)])
 
-    return {**state, "past": tree.map_structure(fit, state["past"])}
+    past = [{"keys": fit(one["keys"], 3), "values": fit(one["values"], 2)} for one in state["past"]]
+    return {**state, "past": past}
 
 
 def most_tokens(model):
@@ -116,7 +122,7 @@ class Step(keras.layers.Layer):
 
     Returns:
         Logits (B, V) for the next tokens; a dictionary of attention weights by name, each (B, H, S)
-        or (B, S), and (B, H, P + 1) where a decoder attends to itself; and the next state.
+        or (B, S), and (B, H, P), by place, where a decoder attends to itself; and the next state.
 
     Raises:
         ValueError: the state has a cache without a place: it did not come from `encode`.

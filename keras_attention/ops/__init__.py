@@ -27,6 +27,7 @@ from keras_attention.ops.past import (
 )
 from keras_attention.ops.positions import sinusoids
 from keras_attention.ops.projections import project
+from keras_attention.ops.ring import tokens_in_ring, window_mask, write_in_ring
 from keras_attention.ops.scores import (
     additive,
     concat,
@@ -76,7 +77,10 @@ __all__ = [
     "scaled_dot",
     "sinusoids",
     "tanh_network",
+    "tokens_in_ring",
     "two_layer",
     "uniform_weights",
     "window",
+    "window_mask",
+    "write_in_ring",
 ]

@@ -21,30 +21,21 @@ def padding_mask(ids):
     return ops.not_equal(ids, 0)
 
 
-def causal_mask(length, past=0, seen=None):
+def causal_mask(length):
     """Say which positions each of T queries may see: itself, and what stands before it.
 
     Args:
         length: T, number of queries.
-        past: P, number of places before them, such as those of a cache.
-        seen: integers (B,), how many of these places, counted from the queries back, hold a token;
-            None: all of them.
 
     Returns:
-        Booleans (1, T, P + T), or (B, T, P + T) with `seen`.
+        Booleans (1, T, T).
 
     Example:
     >>> ops.convert_to_numpy(causal_mask(3)[0]).astype(int).tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
-    # The distance from a query back to what it looks at
-    back = past + ops.arange(length)[:, None] - ops.arange(past + length)[None, :]
-    mask = ops.expand_dims(back >= 0, 0)
-    if seen is None:
-        return mask
-    seen = ops.expand_dims(ops.cast(seen, "int32"), -1)
-    holds_a_token = ops.arange(past + length)[None, :] >= past - seen
-    return ops.logical_and(mask, ops.expand_dims(holds_a_token, 1))
+    positions = ops.arange(length)
+    return (positions[None, :] <= positions[:, None])[None]
 
 
 def align_mask(mask, scores):

@@ -3,6 +3,7 @@
 Keras wraps `train_step` and `predict_step` in a `tf.function` with `jit_compile=True`, as here.
 """
 
+import math
 import re
 from collections import Counter
 
@@ -34,9 +35,9 @@ BUILDERS = {
 }
 
 
-def compiled(step, *data):
-    """Return the program that XLA is given for a step of Keras, as text."""
-    return tf.function(step, jit_compile=True).experimental_get_compiler_ir(data)(stage="hlo")
+def compiled(step, *data, stage="hlo"):
+    """Return the program that XLA is given for a step of Keras, or makes of it, as text."""
+    return tf.function(step, jit_compile=True).experimental_get_compiler_ir(data)(stage=stage)
 
 
 def ids(length):
@@ -93,6 +94,27 @@ def test_the_whole_loop_of_decoding_is_in_the_program(decoding):
     loops = [each for body in found.values() for each in body if each.opcode == "while"]
     written = f"s32[{B},{LIMIT}]"  # the tokens that the loop carries
     assert sum(written in loop.type for loop in loops) == 1
+
+
+def test_a_token_is_written_into_the_cache_where_it_is():
+    """In each round of the loop an update of all keys and of all values, and no other cache."""
+    heads, depth, num_layers = 2, 5, 2
+    model = models.build_transformer(
+        **SIZES, num_layers=num_layers, num_heads=heads, key_dim=depth, feed_forward=19
+    )
+    generator = Generator(models.encode(model, LIMIT), models.step(model), max_length=LIMIT)
+    data = {"context": ids(S)}
+    found, _ = hlo.computations(compiled(generator.predict_step, data, stage="optimized_hlo"))
+    (loop,) = (each for body in found.values() for each in body if each.opcode == "while")
+    cache = math.prod((B, heads, LIMIT, depth))
+    made = [
+        each
+        for each in found[re.search(r"body=%?([\w.\-]+)", loop.rest)[1]]
+        if re.match(r"f32\[[\d,]+\]", each.type) and each.opcode != "get-tuple-element"
+        if math.prod(map(int, re.findall(r"\d+", each.type.split("]")[0])[1:])) >= cache
+    ]
+    assert len(made) == 2 * num_layers
+    assert all("dynamic-update-slice" in each.name for each in made)
 
 
 class Shortening(keras.Model):

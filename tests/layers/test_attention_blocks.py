@@ -191,71 +191,87 @@ def test_dropout_inside_a_model_in_training_and_not_otherwise(kind, monkeypatch)
 
 def no_past(places):
     """Return a past in whose places nothing has been written but noise."""
-    noise = 1e3 * draw(B, places, H, DEPTH)
-    return {"keys": ops.convert_to_tensor(noise), "values": ops.convert_to_tensor(noise)}
+    noise = ops.convert_to_tensor(1e3 * draw(B, H, DEPTH, places))
+    return {"keys": noise, "values": ops.swapaxes(noise, 2, 3)}
 
 
 def in_parts(block, x, lengths, places):
-    """Call a block part by part: its outputs in one, and the weights of each part."""
+    """Call a block part by part: its outputs in one, its weights in one, and the last past."""
     past, start, outputs, weights = no_past(places), 0, [], []
     for length in lengths:
         seen = ops.full((B,), start, dtype="int32")
         output, looked, past = block(x[:, start : start + length], past=past, seen=seen)
-        assert past["keys"].shape == past["values"].shape == (B, places, H, DEPTH)
-        assert looked.shape == (B, H, length, places + length)
+        assert past["keys"].shape == (B, H, DEPTH, places)
+        assert past["values"].shape == (B, H, places, DEPTH)
+        assert looked.shape == (B, H, length, places)
         outputs.append(as_numpy(output))
         weights.append(as_numpy(looked))
         start += length
     assert start == x.shape[1]
-    return np.concatenate(outputs, axis=1), weights
+    return np.concatenate(outputs, axis=1), np.concatenate(weights, axis=2), past
+
+
+each_parting = pytest.mark.parametrize(
+    "lengths", [(5,), (1, 1, 1, 1, 1), (2, 3), (3, 2), (2, 2, 1), (1, 4)], ids=str
+)
 
 
 @each_order
-@pytest.mark.parametrize("lengths", [(5,), (1, 1, 1, 1, 1), (2, 3), (3, 2), (2, 2, 1)], ids=str)
+@each_parting
 @pytest.mark.parametrize("places", [5, 11])
 def test_the_parts_of_a_sentence_equal_the_whole(lengths, places, norm_first):
     x = draw(B, T, Q)
     block = stirred(make("causal", norm_first), x)
     whole, all_weights = block(x, return_attention_scores=True)
-    output, weights = in_parts(block, x, lengths, places)
+    output, weights, _ = in_parts(block, x, lengths, places)
     assert_close(output, as_numpy(whole), 1e-5)
-    start = 0
-    for length, looked in zip(lengths, weights, strict=True):
-        # the newest place comes last, and what came before the sentence is not looked at
-        here = as_numpy(all_weights)[:, :, start : start + length, : start + length]
-        padding = [(0, 0), (0, 0), (0, 0), (places - start, 0)]
-        np.testing.assert_allclose(looked, np.pad(here, padding), atol=1e-6)
-        start += length
+    # the first token stands first, and a place that holds none is not looked at
+    padding = [(0, 0), (0, 0), (0, 0), (0, places - T)]
+    np.testing.assert_allclose(weights, np.pad(as_numpy(all_weights), padding), atol=1e-6)
 
 
-@pytest.mark.parametrize("lengths", [(1, 1, 1, 1, 1), (2, 3), (3, 2), (2, 2, 1)], ids=str)
-@pytest.mark.parametrize("places", [0, 1, 2, 3])
+@each_parting
+@pytest.mark.parametrize("places", [1, 2, 3, 4])
 def test_what_is_older_than_the_places_of_the_past_is_forgotten(lengths, places):
+    """However the sentence is parted: each token reads itself and the P − 1 before it."""
     x = draw(B, T, Q)
     block = stirred(make("causal"), x)
-    mask, start = triangle(T)[0], 0
-    for length in lengths:
-        mask[start : start + length, : max(0, start - places)] = False
-        start += length
-    expected, _ = by_keras(block, x, x, np.repeat(mask[None], B, 0))
-    assert_close(in_parts(block, x, lengths, places)[0], expected, 1e-5)
+    mask = triangle(T)[0] & ~np.tril(np.ones((T, T), dtype=bool), -places)
+    expected, expected_weights = by_keras(block, x, x, np.repeat(mask[None], B, 0))
+    output, weights, past = in_parts(block, x, lengths, places)
+    assert_close(output, expected, 1e-5)
+    keys, values = (as_numpy(each) for each in block.attention.remember(x))
+    for token in range(T):  # by place: that of a token is its number mod P
+        window = slice(max(0, token - places + 1), token + 1)
+        at = np.arange(T)[window] % places
+        np.testing.assert_allclose(
+            weights[:, :, token, at], expected_weights[:, :, token, window], atol=1e-6
+        )
+    np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+    last = np.arange(T - places, T)
+    assert_close(as_numpy(past["keys"])[..., last % places], keys[..., last], 1e-6)
+    assert_close(as_numpy(past["values"])[:, :, last % places], values[:, :, last], 1e-6)
 
 
-def test_each_sentence_may_have_seen_another_number_of_tokens():
-    x, places = draw(B, T, Q), 3
+def test_a_past_without_a_place_leaves_a_sentence_whole():
+    x, nothing = draw(B, T, Q), no_past(0)
     block = stirred(make("causal"), x)
-    keys, values = block.attention.remember(x)
-    # The first sentence begins with its last token, the second one has seen four of five.
-    past = no_past(places)
-    past = {
-        name: ops.concatenate([past[name][:1], tensor[1:, 1:4]], axis=0)
-        for name, tensor in (("keys", keys), ("values", values))
-    }
-    output, weights, past = block(x[:, 4:], past=past, seen=np.array([0, 4]))
-    mask = np.zeros((B, T, T), dtype=bool)
-    mask[0, 4, 4] = mask[1, 4, 1:] = mask[:, :4, 0] = True
-    expected, expected_weights = by_keras(block, x, x, mask)
-    assert_close(output, expected[:, 4:], 1e-5)
-    np.testing.assert_allclose(as_numpy(weights), expected_weights[:, :, 4:, 1:], atol=1e-6)
-    assert_close(past["keys"][1], as_numpy(keys)[1, 2:], 1e-6)
-    assert_close(past["values"][:, -1], as_numpy(values)[:, 4], 1e-6)
+    whole, all_weights = block(x, return_attention_scores=True)
+    output, weights, past = block(x, past=nothing, seen=ops.zeros((B,), "int32"))
+    np.testing.assert_array_equal(as_numpy(output), as_numpy(whole))
+    np.testing.assert_array_equal(as_numpy(weights), as_numpy(all_weights))
+    assert past["keys"].shape == (B, H, DEPTH, 0)
+    assert past["values"].shape == (B, H, 0, DEPTH)
+
+
+def test_a_past_needs_to_know_how_much_came_before():
+    x = draw(B, T, Q)
+    with pytest.raises(ValueError, match=r"a past needs seen \(B,\)"):
+        stirred(make("causal"), x)(x, past=no_past(3))
+
+
+def test_a_past_of_another_shape_is_refused():
+    x, past = draw(B, T, Q), no_past(3)
+    turned = {"keys": past["values"], "values": past["keys"]}
+    with pytest.raises(ValueError, match=r"with H, K = 2, 13, got \(\d, 2, 3, 13\)"):
+        stirred(make("causal"), x)(x, past=turned, seen=ops.zeros((B,), "int32"))

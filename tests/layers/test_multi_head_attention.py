@@ -100,7 +100,8 @@ def test_to_remember_and_to_look_is_a_call():
     values = 2 * keys[:, ::-1, :3]
     expected = layer(query, keys, values, attention_mask=MASK, return_attention_scores=True)
     remembered = layer.remember(keys, values)
-    assert [tuple(each.shape) for each in remembered] == 2 * [(B, S, H, DEPTH)]
+    shapes = [tuple(each.shape) for each in remembered]
+    assert shapes == [(B, H, DEPTH, S), (B, H, S, DEPTH)]
     for one, other in zip(layer.look(query, *remembered, MASK), expected, strict=True):
         np.testing.assert_array_equal(as_numpy(one), as_numpy(other))
 
@@ -129,8 +130,8 @@ def test_a_memory_may_grow():
     layer = MultiHeadAttention(H, DEPTH)
     query, keys = inputs()
     read, weights = call(layer, query, keys, MASK)
-    parts = zip(layer.remember(keys[:, :2]), layer.remember(keys[:, 2:]), strict=True)
-    remembered = [ops.concatenate(part, axis=1) for part in parts]
+    parts = zip(layer.remember(keys[:, :2]), layer.remember(keys[:, 2:]), (3, 2), strict=True)
+    remembered = [ops.concatenate([one, other], axis=axis) for one, other, axis in parts]
     one_read, one = layer.look(query, *remembered, MASK)
     np.testing.assert_allclose(as_numpy(one_read), read, atol=1e-6)
     np.testing.assert_allclose(as_numpy(one), weights, atol=1e-6)

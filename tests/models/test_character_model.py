@@ -79,15 +79,20 @@ def test_the_view_shows_where_each_character_looked(kind):
         assert (np.triu(weights, 1) == 0).all()
 
 
-def test_old_characters_are_forgotten_where_there_is_no_room_for_them():
-    model, text = build("lstm_attention"), ids()
+@pytest.mark.parametrize("parts", [[1] * T, [5, 1, 3, 2]])
+def test_old_characters_are_forgotten_where_there_is_no_room_for_them(parts):
+    model, text = build("lstm_attention"), as_numpy(ids()).astype("int32")
     decoder = model.get_layer("decoder")
-    state = models.initial_state(decoder, text, room=3)
-    for place in range(T):
-        outputs = decoder({"ids": text[:, place : place + 1], "state": state})
-        state = outputs["state"]
-    assert as_numpy(outputs["weights"]["self_attention_1"]).shape == (B, 3, 1, 4)
-    assert as_numpy(state["past"][0]["keys"]).shape == (B, 3, 3, 5)
+    state, start = models.initial_state(decoder, ids(), room=3), 0
+    for length in parts:
+        part = ops.convert_to_tensor(text[:, start : start + length])
+        outputs = decoder({"ids": part, "state": state})
+        state, start = outputs["state"], start + length
+        weights = as_numpy(outputs["weights"]["self_attention_1"])
+        assert weights.shape == (B, 3, length, 3)
+        assert ((weights > 0).sum(-1) == np.arange(start - length, start).clip(max=2) + 1).all()
+    assert as_numpy(state["past"][0]["keys"]).shape == (B, 3, 5, 3)
+    assert as_numpy(state["past"][0]["values"]).shape == (B, 3, 3, 5)
     assert as_numpy(state["seen"]).tolist() == [T, T]
 
 

@@ -45,30 +45,6 @@ def test_a_query_sees_itself_and_what_stands_before_it():
     assert drawn(causal_mask(1)) == [["1"]]
 
 
-def test_a_query_sees_every_place_before_it():
-    assert drawn(causal_mask(2, past=3)) == [["11110", "11111"]]
-
-
-def test_a_query_sees_no_place_that_holds_no_token():
-    # of the 3 places, the last 0, 1, 2 and 3 hold a token; the fourth sentence had 7 before
-    mask = causal_mask(2, past=3, seen=np.array([0, 1, 2, 7]))
-    assert drawn(mask) == [
-        ["00010", "00011"],
-        ["00110", "00111"],
-        ["01110", "01111"],
-        ["11110", "11111"],
-    ]
-
-
-def test_without_a_place_what_was_seen_is_forgotten():
-    assert drawn(causal_mask(2, past=0, seen=np.array([0, 5]))) == 2 * [["10", "11"]]
-
-
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_what_was_seen_may_be_any_integers(dtype):
-    assert drawn(causal_mask(1, past=2, seen=np.array([1, 2], dtype))) == [["011"], ["111"]]
-
-
 @pytest.mark.parametrize("axis", [-1, 1])
 def test_masked_softmax_equals_the_float64_oracle(axis):
     scores, mask = some_scores()
