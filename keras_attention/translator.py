@@ -17,7 +17,7 @@ from keras_attention.files import written_whole
 from keras_attention.text import END, KINDS, SPECIAL_WORDS, START, UNKNOWN, shortened
 from keras_attention.translation import Candidate, Translation, axes_of, kind_of
 
-FORMAT = 1
+FORMAT = 2
 MODEL_FILE, CONFIG_FILE = "model.keras", "config.json"
 CONTEXT_FILE, TARGET_FILE = "context_vocabulary.txt", "target_vocabulary.txt"
 MOST_TOKENS = BUCKETS[-1] - 2  # [START] and [END] count as well

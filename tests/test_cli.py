@@ -69,7 +69,7 @@ def wrong(tmp_path, tiny_run):
     (tmp_path / "newer").mkdir()
     for path in tiny_run.folder.iterdir():
         (tmp_path / "newer" / path.name).write_bytes(path.read_bytes())
-    (tmp_path / "newer" / "config.json").write_text('{"format": 2, "keras_attention": "7.0.0"}')
+    (tmp_path / "newer" / "config.json").write_text('{"format": 3, "keras_attention": "7.0.0"}')
     return files(tmp_path)
 
 
@@ -169,7 +169,7 @@ WRONG = [
     (("translate", "none", "casa"), "there is no model folder none"),
     (("translate", "half", "casa"), "half is incomplete: model.keras, context_vocabulary.txt"),
     (("translate", "other", "casa"), "config.json is not the configuration of a model"),
-    (("translate", "newer", "casa"), "has format 2, this version of keras_attention reads 1"),
+    (("translate", "newer", "casa"), "has format 3, this version of keras_attention reads 2"),
     # Sentences
     (("translate", "RUN", ""), "nothing to translate in ''"),
     (("translate", "RUN", "   "), "nothing to translate"),

@@ -384,7 +384,7 @@ def test_the_configuration_is_kept(tmp_path):
     untrained_once().save(tmp_path / "new" / "folder")
     loaded = Translator.load(tmp_path / "new" / "folder")
     assert loaded.config["colour"] == "blue"
-    assert loaded.config["format"] == 1
+    assert loaded.config["format"] == 2
 
 
 @pytest.fixture
@@ -451,9 +451,9 @@ def test_a_missing_file_is_named(saved, name):
 
 
 def test_a_folder_of_another_version_says_which(saved):
-    config = {"format": 2, "keras_attention": "7.0.0"}
+    config = {"format": 3, "keras_attention": "7.0.0"}
     (saved / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match=r"has format 2, .* reads 1; .* keras_attention 7\.0\.0"):
+    with pytest.raises(ValueError, match=r"has format 3, .* reads 2; .* keras_attention 7\.0\.0"):
         Translator.load(saved)
 
 

@@ -5,6 +5,7 @@ one that imports the rival. Compiling is the first step in a bucket less the med
 follow, in a fresh process: what a user waits for once a bucket.
 """
 
+import os
 import subprocess
 import sys
 
@@ -61,9 +62,10 @@ def measure(options, progress):
 
 
 def _imported(first=KERAS, then="import keras_attention"):
-    """Return the seconds of two statements in a fresh process."""
+    """Return the seconds of two statements in a fresh process, which may keep its bytecode."""
     done = subprocess.run(
         [sys.executable, "-c", CODE.format(first=first, then=then)],
+        env={k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
         capture_output=True,
         text=True,
         check=False,

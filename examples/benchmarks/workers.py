@@ -7,6 +7,7 @@ hits all alike.
 
 import importlib
 import multiprocessing
+import os
 import textwrap
 import time
 import traceback
@@ -126,6 +127,8 @@ class Worker:
 
 def _serve(pipe, names, arguments):
     """Make an object, and call its methods as they are asked for, until the pipe is closed."""
+    # What frameworks log from C++ would tear the progress bar; errors come through the pipe.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     at_start = machine.memory()
 
     def make(**arguments):
