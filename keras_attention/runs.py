@@ -18,6 +18,7 @@ from keras_attention.training import (
     SeedEachEpoch,
     StopOnDivergence,
     compile_for_training,
+    with_dtype_policy,
 )
 from keras_attention.translator import CONFIG_FILE, FORMAT, Translator, read_config
 
@@ -205,12 +206,13 @@ def check_model(settings):
 
 def build(settings, context_vocabulary, target_vocabulary):
     """Build the model of some settings for two vocabularies."""
-    return models.BUILDERS[settings.model](
-        context_vocabulary=len(context_vocabulary),
-        target_vocabulary=len(target_vocabulary),
-        units=settings.units,
-        **settings.choices,
-    )
+    with with_dtype_policy(settings.dtype_policy):
+        return models.BUILDERS[settings.model](
+            context_vocabulary=len(context_vocabulary),
+            target_vocabulary=len(target_vocabulary),
+            units=settings.units,
+            **settings.choices,
+        )
 
 
 def _begin(settings, vocabularies, checkpoint, distribution):

@@ -91,6 +91,8 @@ OF_EVERY_MODEL = [
     {"model": "rnn", "tokens": "wordpiece"},
     {"model": "transformer", "num_layers": 1, "num_heads": 2, "tokens": "wordpiece"},
     {"model": "transformer", "num_layers": 1, "norm_first": True, "tied": True, "warm_up": 5},
+    {"model": "rnn", "dtype_policy": "mixed_bfloat16"},
+    {"model": "transformer", "num_layers": 1, "dtype_policy": "mixed_bfloat16"},
 ]
 
 
@@ -113,8 +115,11 @@ def test_every_model_trains_translates_plots_and_loads_again(tiny_run, tmp_path,
     )
     translation.plot(tmp_path / "heatmap.png")
     assert (tmp_path / "heatmap.png").read_bytes().startswith(b"\x89PNG")
+    policy = runs.read_settings(folder)["dtype_policy"]
+    assert translator.model.get_layer("decoder").dtype_policy.name == policy
     report = scoring.evaluate(translator, tiny_run.validation, batch_size=13)
-    assert report.loss == pytest.approx(min(history(folder)["val_masked_loss"]), rel=1e-5)
+    rounding = 1e-5 if policy == "float32" else 1e-2
+    assert report.loss == pytest.approx(min(history(folder)["val_masked_loss"]), rel=rounding)
 
 
 # Interrupted runs
@@ -272,6 +277,10 @@ def test_a_run_is_never_overwritten(tiny_run):
         ({"decay": True}, "decay needs a warm_up of at least 1 .* got 0 of 10000"),
         ({"decay": True, "warm_up": 9, "epochs": 3, "steps": 3}, "decay .* got 9 of 9"),
         ({"label_smoothing": 1.0}, "label_smoothing must be at least 0 and below 1, got 1.0"),
+        (
+            {"dtype_policy": "int4"},
+            "dtype_policy must be one of float32, mixed_bfloat16, got 'int4'",
+        ),
         ({"num_heads": 3}, "rnn has no num_heads; it has attention, score, half_width, got"),
         ({"model": "transformer", "score": "dot"}, "transformer has no score; it has num_layers"),
     ],

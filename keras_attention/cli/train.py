@@ -139,6 +139,12 @@ def train(
         float | None,
         _of_training("Share of the right answer spread over all.", "0, transformer: 0.1"),
     ] = None,
+    dtype_policy: Annotated[
+        str | None,
+        _of_training(
+            "`float32`, or `mixed_bfloat16` for GPUs and TPUs that are faster at it.", "float32"
+        ),
+    ] = None,
     seed: Annotated[int | None, _of_training("Of weights and order.", 0)] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the last epoch of the run in --out.")

@@ -14,7 +14,12 @@ import numpy as np
 from keras_attention import lab, models, runs
 from keras_attention.decoding import Generator
 from keras_attention.models.encoder_decoder import check_sizes
-from keras_attention.training import MaskedCrossentropy, WarmUp, compile_for_training
+from keras_attention.training import (
+    MaskedCrossentropy,
+    WarmUp,
+    compile_for_training,
+    with_dtype_policy,
+)
 from keras_attention.writer import Scribe
 
 POLICIES = ("float32", "mixed_bfloat16")
@@ -199,9 +204,7 @@ def programs_of(name, sizes):
     """
     check_backend()
     check_model(name)
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(sizes.dtype_policy)
-    try:
+    with with_dtype_policy(sizes.dtype_policy):
         subject = _SUBJECTS[name](sizes)
         # Makes what Keras makes before its first batch, of shapes alone: optimizer, metrics
         batch = (subject.inputs, subject.targets)
@@ -210,8 +213,6 @@ def programs_of(name, sizes):
         if subject.user:
             used_on = (subject.used_on,)
             user._symbolic_build(data_batch=used_on)
-    finally:
-        keras.config.set_dtype_policy(policy)
     model = subject.model
     kept = model.optimizer.variables, model.metrics_variables
     return [
