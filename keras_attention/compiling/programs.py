@@ -105,7 +105,9 @@ class _Subject(NamedTuple):
 
 
 def _translator(name, sizes):
-    settings = runs.Settings(model=name, **sizes.given("units", "vocabulary"))
+    settings = runs.Settings(
+        model=name, dtype_policy=sizes.dtype_policy, **sizes.given("units", "vocabulary")
+    )
     ids = range(settings.vocabulary)
     model = runs.build(settings, ids, ids)
     compile_for_training(

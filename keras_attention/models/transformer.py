@@ -179,7 +179,9 @@ def _build_encoder(vocabulary, num_layers, parts):
         )
         x = parts.feed(f"feed_forward_{n}")(x)
     x = parts.finish(x, "context")
-    nothing = ops.tile(ops.expand_dims(x[:, :0, :1], 1), (1, parts.num_heads, 1, parts.key_dim))
+    # No place, cut from D, which is always known: S is not, where a program is for any length.
+    nothing = ops.expand_dims(ops.expand_dims(x[:, 0, :0], 1), -1)
+    nothing = ops.tile(nothing, (1, parts.num_heads, 1, parts.key_dim))
     nothing = {"keys": ops.swapaxes(nothing, 2, 3), "values": nothing}
     state = {
         "past": [nothing for _ in range(num_layers)],

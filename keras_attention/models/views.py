@@ -57,7 +57,7 @@ def with_room(state, room):
     As long as nothing is forgotten token number i stands at place i: places come, and go, at the
     end.
     """
-    had = room_of(state) or 0  # an encoder's, of no place, has an unknown number
+    had = room_of(state)
 
     def fit(tensor, axis):
         if room < had:

@@ -246,6 +246,18 @@ def test_one_compiled_fit_step_changes_every_weight(model):
         assert any(name in weight.path for name in still) or (old != new).any(), weight.path
 
 
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others know their shapes")
+def test_a_program_for_sentences_of_any_length_gives_the_same(model):
+    """Batches of `tf.data` come in several shapes, so that Keras traces without knowing them."""
+    import tensorflow as tf
+
+    inputs = sentences()
+    ids = {name: tf.TensorSpec((None, None), "int32") for name in inputs}
+    program = tf.function(model, input_signature=[ids])
+    same = {name: tf.constant(array, "int32") for name, array in inputs.items()}
+    np.testing.assert_allclose(program(same), logits_of(model, inputs), atol=1e-5)
+
+
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="tf.data feeds TensorFlow")
 @pytest.mark.parametrize("attention", bilstm_attention.ATTENTIONS)
 def test_xla_compiles_training_on_sentences_whose_length_is_known_only_then(attention):
