@@ -52,7 +52,11 @@ class Batches:
         self.left_out = 0
         lengths = _lengths(context_ids, target_ids)
         if shapes is None:
-            shapes = min(1 + len(context_ids) // (16 * batch_size), MOST_SHAPES)
+            if batch_tokens is None:
+                batches = len(context_ids) // batch_size
+            else:
+                batches = int(np.maximum(*lengths).sum()) // batch_tokens
+            shapes = min(1 + batches // 16, MOST_SHAPES)
         self.shapes = fit_shapes(*lengths, shapes) if isinstance(shapes, int) else list(shapes)
         sides = list(zip(*self.shapes, strict=True))
         if not sides or any(list(side) != sorted(side) for side in sides):

@@ -54,8 +54,8 @@ def room_of(state):
 def with_room(state, room):
     """Return a state with a cache of `room` places, with which it would be the same so far.
 
-    As long as nothing is forgotten token number i stands at place i: places come, and go, at the
-    end.
+    Right as long as all tokens so far fit in both: then token number i stands at place i, and
+    places come, and go, at the end.
     """
     had = room_of(state)
 
