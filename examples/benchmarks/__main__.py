@@ -62,7 +62,8 @@ def run(
 
     Prints tables, and leaves a JSON file and a picture a subject and the page `results.md`, which
     shows also what was measured before into the same folder. With KERAS_BACKEND=jax on a machine
-    with a GPU the models of this package, and those on Keras, are measured on it.
+    with a GPU the models of this package, and those on Keras, are measured on it, and PyTorch and
+    CTranslate2 where they have it too; a rival on another kind of device is left out.
 
     Example: `python -m examples.benchmarks decoding --corpus spa.txt --transformer runs/mine`
     """

@@ -12,8 +12,10 @@
   training from it beside training on the same batches made beforehand, which is what waiting for
   data costs, the work on the same cores included.
 
-A turn is a pass over 2,048 pairs, for which the package chooses three shapes; a corpus gets eight,
-and has less padding still.
+A turn is about a pass over 2,048 pairs, for which the package chooses three shapes; a corpus gets
+eight, and has less padding still. Where batches are padded to their longest, nearly each is a
+program of its own to compile: a turn has as many of them, but of an eighth of the pairs, eight
+times. There is no dropout.
 
 What the figures decide: the defaults of `training.compile_for_training` and `corpora.Batches`, that
 the package trains in float32 unless told otherwise, and that batches are made in Python.
@@ -36,7 +38,7 @@ BATCHED = {
     TOKENS: batches.BY_TOKENS,
     MEMORY: batches.IN_MEMORY,
 }
-FEWER = {LONGEST: 8}  # an eighth of the batches, since nearly each is a program of its own
+PASSES = {LONGEST: 8}  # over fewer pairs, since nearly each batch is a program of its own
 # Each way to compute meets the batches with which it could be chosen.
 CONDITIONS = {OURS: tuple(BATCHED), WITHOUT_XLA: (SHAPES, LONGEST), BFLOAT16: (SHAPES,)}
 MODELS = {"RNN": "rnn", "Transformer": "transformer"}
@@ -55,15 +57,21 @@ def measure(options, progress):
     for name, model in list(MODELS.items())[: 1 if options.quick else None]:
         *ids, sizes = options.pool(model)
         pool = [each[: steps * batch_size] for each in ids]
-        rows = np.arange(len(pool[0]))
-        conditions = {
-            batched: batches.Condition(rows, batch_size, -(-steps // FEWER.get(batched, 1)), how)
-            for batched, how in BATCHED.items()
-        }
+        conditions = conditions_of(len(pool[0]), batch_size, steps)
         arguments = (options, progress, model, contestants, conditions, sizes, pool)
         can = lambda name, condition: condition in CONDITIONS[name]  # noqa: E731
         found[name] = training.measure(*arguments, can=can, also=(delivered,))
     return {"models": found, "left_out": [] if has_both else [NO_OTHER_SIDE]}
+
+
+def conditions_of(pairs, batch_size, steps):
+    """Return the `Condition`s by name: all of so many batches, some of them the same ones again."""
+    result = {}
+    for batched, how in BATCHED.items():
+        different = -(-steps // PASSES.get(batched, 1))
+        rows = np.arange(min(pairs, different * batch_size))
+        result[batched] = batches.Condition(rows, batch_size, steps, how)
+    return result
 
 
 def pipeline_rates(raw):

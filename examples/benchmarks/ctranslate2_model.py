@@ -5,10 +5,11 @@ untied logits. CTranslate2 keeps a matrix as (output, input), Keras as (input, o
 """
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
+
+from examples.benchmarks import machine
 
 # CTranslate2 wants a word for each id; these are the package's, and no word is empty.
 SPECIAL_WORDS = ["<blank>", "[UNK]", "[START]", "[END]"]
@@ -147,7 +148,7 @@ def _array(tensor):
 
 
 class CTranslate2:
-    """Decodes with a converted model.
+    """Decodes with a converted model; on a GPU where CTranslate2 has one.
 
     Args:
         folder: what `Converter` wrote.
@@ -160,14 +161,18 @@ class CTranslate2:
 
         self.translator = ctranslate2.Translator(
             str(folder),
-            device="cpu",
+            device="cuda" if ctranslate2.get_cuda_device_count() > 0 else "cpu",
             compute_type=compute_type,
             inter_threads=1,
-            intra_threads=os.cpu_count(),
+            intra_threads=machine.cores(),
         )
         source, self.target = json.loads((Path(folder) / "words.json").read_text("utf-8"))
         self.ids = {word: number for number, word in enumerate(self.target)}
         self.sentences = [[source[number] for number in row if number] for row in sentences]
+
+    def device(self):
+        """Return the name of the device that it computes on."""
+        return self.translator.device
 
     def decode(self, rows, batch_size, beam, max_length):
         """Translate some sentences, in batches of so many: ids of each, without the end.

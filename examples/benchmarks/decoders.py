@@ -5,6 +5,8 @@ import time
 
 import numpy as np
 
+from examples.benchmarks import machine
+
 
 class ThisPackage:
     """A trained translator.
@@ -24,14 +26,14 @@ class ThisPackage:
         fits = [0 < length <= most for length in lengths]
         self.sentences = [each for each, fit in zip(sentences, fits, strict=True) if fit]
         self.ids = vocabulary.ids(self.sentences)
-        middle = sorted(length for length, fit in zip(lengths, fits, strict=True) if fit)
-        short = middle[len(middle) // 4]
-        place = [length for length, fit in zip(lengths, fits, strict=True) if fit].index(short)
-        self.short = self.sentences[place]
 
     def inputs(self):
-        """Return the sentences as ids (N, S), the short one, and the sizes of the model."""
-        return self.ids, self.short
+        """Return the sentences as ids (N, S)."""
+        return self.ids
+
+    def device(self):
+        """Return the name of the device that it computes on."""
+        return machine.device()
 
     def decode(self, rows, batch_size, beam, max_length):
         """Translate as `CTranslate2.decode` does; None is the translator's own batch size."""
@@ -49,16 +51,19 @@ class ThisPackage:
         """Translate greedily as the TensorFlow tutorial does: the whole model, token by token.
 
         Each token costs a pass over the sentence and all that was written so far; a loop in Python,
-        not compiled.
+        not compiled. Sentences of about equal length share a batch, as they do in `decode`.
         """
         from keras import ops
 
         from keras_attention.text import END, START
 
-        results = []
+        lengths = (self.ids[:rows] != 0).sum(1)
+        order = np.argsort(lengths, kind="stable")
+        results = [[] for _ in order]
         for start in range(0, rows, batch_size):
-            ids = self.ids[start : min(start + batch_size, rows)]
-            context = ops.convert_to_tensor(ids[:, : (ids != 0).sum(1).max()])
+            places = order[start : start + batch_size]
+            ids = self.ids[places, : lengths[places].max()]
+            context = ops.convert_to_tensor(ids)
             written = np.full((len(ids), 1), START, dtype="int32")
             finished = np.zeros(len(ids), dtype=bool)
             while written.shape[1] <= max_length and not finished.all():
@@ -69,15 +74,16 @@ class ThisPackage:
                 tokens = np.where(finished, 0, logits.argmax(-1)).astype("int32")
                 written = np.concatenate([written, tokens[:, None]], axis=1)
                 finished |= tokens == END
-            results += [up_to_end(row[1:]) for row in written]
+            for place, row in zip(places, written, strict=True):
+                results[place] = up_to_end(row[1:])
         return results
 
-    def latency(self, calls, attention, beam):
-        """Return the median milliseconds of a call with the short sentence, from text to text."""
+    def latency(self, sentence, calls, attention, beam):
+        """Return the median milliseconds of a call with a sentence, from text to text."""
         times = []
         for _ in range(calls):
             begun = time.perf_counter()
-            self.translator(self.short, attention=attention, beam=beam)
+            self.translator(sentence, attention=attention, beam=beam)
             times.append(1000 * (time.perf_counter() - begun))
         return statistics.median(times)
 

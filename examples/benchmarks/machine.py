@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 PACKAGES = ("keras", "tensorflow", "jax", "keras-hub", "torch", "ctranslate2", "numpy")
-PEAK_SIZE, PEAK_REPEATS = 2048, 6
+PEAK_SIZE, GPU_PEAK_SIZE, PEAK_REPEATS = 2048, 8192, 6
 
 
 def described(backend):
@@ -25,7 +25,7 @@ def described(backend):
         except importlib.metadata.PackageNotFoundError:
             continue
     return {
-        "cores": os.cpu_count(),
+        "cores": cores(),
         "processor": _processor(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -34,12 +34,23 @@ def described(backend):
     }
 
 
+def cores():
+    """Return how many cores this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count()
+
+
 def device():
     """Return the name of the device that Keras computes on, which is made ready for it."""
     from keras import ops
 
     device = ops.convert_to_tensor(0.0).device
     return getattr(device, "device_kind", None) or str(device).rsplit("device:", 1)[-1]
+
+
+def is_cpu(device):
+    """Return whether a device is a CPU, by the name that a framework has for it."""
+    return device.lower().startswith("cpu")
 
 
 def _processor():
@@ -66,15 +77,20 @@ def memory():
     return {"now": most, "most": most}
 
 
-def multiply_rate(multiply, size=PEAK_SIZE, repeats=PEAK_REPEATS):
+def multiply_rate(multiply, prepare=np.asarray, device="cpu", repeats=PEAK_REPEATS):
     """Return the float32 operations a second of a matrix product, 2 · size³ operations: the best.
 
+    The matrices are larger on what is no CPU, where a small product is over before Python is.
+
     Args:
-        multiply: `multiply(a, b)` of two arrays (size, size), done when it returns.
-        size: rows and columns.
+        multiply: `multiply(a, b)` of two prepared matrices (size, size), done when it returns.
+        prepare: makes of an array what is multiplied, on the device; not timed.
+        device: name of the device that multiplies.
         repeats: products, after one that is not timed.
     """
-    a, b = np.random.default_rng(0).standard_normal((2, size, size), dtype="float32")
+    size = PEAK_SIZE if is_cpu(device) else GPU_PEAK_SIZE
+    arrays = np.random.default_rng(0).standard_normal((2, size, size), dtype="float32")
+    a, b = map(prepare, arrays)
     multiply(a, b)
     best = float("inf")
     for _ in range(repeats):

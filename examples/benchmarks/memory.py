@@ -1,7 +1,7 @@
 """Memory: the peaks of training and decoding, and whether many translations leave it as it was.
 
-A peak is the most resident memory of a fresh process, and beside it what the process had before its
-work began: the framework and its libraries.
+A peak is the most resident memory of a fresh process, on a GPU that of the host alone; and beside
+it what the process had before the first batch: the framework and its libraries, the model, data.
 
 Then thousands of translations of random lengths, one sentence or some at a time, with attention:
 the resident memory is to stay as it was after the warm-up, and no new program may appear. Programs
@@ -82,7 +82,7 @@ def _decoding(options, model, progress):
     with started({OURS: ("decoders", "ThisPackage", arguments)}) as workers:
         worker = workers[OURS]
         before = worker.memory()
-        rows = len(worker.ask("inputs")[0])
+        rows = len(worker.ask("inputs"))
         worker.ask("decode", rows, None, 1, MAX_LENGTH)
         progress.done()
         return {"before": before["now"], "most": worker.memory()["most"]}
@@ -93,7 +93,7 @@ def _ctranslate2(options):
     arguments = {"run": options.run("transformer"), "sentences": options.sentences}
     folder = options.folder / "ctranslate2-memory"
     with started({OURS: ("decoders", "ThisPackage", arguments)}) as workers:
-        ids, _ = workers[OURS].ask("inputs")
+        ids = workers[OURS].ask("inputs")
     with started({"converter": ("ctranslate2_model", "Converter", {})}) as workers:
         workers["converter"].ask("convert", options.run("transformer"), folder)
     arguments = {"folder": folder, "compute_type": "float32", "sentences": ids}
@@ -135,7 +135,11 @@ def tables(raw):
         for name, found in raw["translations"].items()
     ]
     return [
-        Table("Resident memory, MB", ("work", "implementation", "before", "at most"), peaks),
+        Table(
+            "Resident memory, MB",
+            ("work", "implementation", "before the first batch", "at most"),
+            peaks,
+        ),
         Table(
             "Translations of random lengths after the warm-up",
             ("model", "translations", "MB before", "MB after", "traces before", "traces after"),

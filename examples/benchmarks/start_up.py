@@ -10,7 +10,15 @@ import subprocess
 import sys
 
 from examples.benchmarks.drawing import bars, finish
-from examples.benchmarks.subject import Subject, Table, held, is_there, median_and_spread, rows_of
+from examples.benchmarks.subject import (
+    Subject,
+    Table,
+    held,
+    is_there,
+    left_out,
+    median_and_spread,
+    rows_of,
+)
 from examples.benchmarks.workers import WorkerError, started
 
 BEYOND = "import keras_attention, beyond import keras"
@@ -58,7 +66,12 @@ def measure(options, progress):
         with started({name: ("first_steps", "Compiling", arguments)}) as workers:
             compiling[name] = workers[name].ask("seconds")
         progress.done()
-    return {"imports_ms": imports, "first_translation_s": first, "compiling_s": compiling}
+    return {
+        "imports_ms": imports,
+        "first_translation_s": first,
+        "compiling_s": compiling,
+        "left_out": left_out(IMPORTS),
+    }
 
 
 def _imported(first=KERAS, then="import keras_attention"):

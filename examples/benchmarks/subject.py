@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from examples.benchmarks import machine
 from keras_attention.lab.report import Figure, written
 
 # The packages of the rivals: what one imports, and the extra of this package that installs it.
@@ -115,6 +116,24 @@ def left_out(rivals):
         for rival in rivals
         if not is_there(rival)
     ]
+
+
+def on_other_devices(workers, ours):
+    """Return a line for each worker that computes on a CPU where ours does not, or the reverse.
+
+    Args:
+        workers: `Worker`s by name, each of something with a method `device`.
+        ours: name of the one that the others are held against.
+
+    Returns:
+        The lines, by name of the worker.
+    """
+    devices = {name: worker.ask("device") for name, worker in workers.items()}
+    return {
+        name: f"{name} is left out, since it computes on {device}, and {ours} on {devices[ours]}"
+        for name, device in devices.items()
+        if machine.is_cpu(device) != machine.is_cpu(devices[ours])
+    }
 
 
 def rows_of(measured: dict[str, Any]):

@@ -1,11 +1,11 @@
 """The contestants in training that run on PyTorch, as one writes them with `torch.nn`.
 
 Batches are padded to their longest sentence, in float32, or with the products in bfloat16 by
-`torch.autocast`. The loss and the two metrics are those of the other contestants.
+`torch.autocast`; on a GPU where PyTorch has one. The loss and the two metrics are those of the
+other contestants.
 """
 
 import math
-import os
 from contextlib import nullcontext
 
 import torch
@@ -14,9 +14,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from examples.benchmarks import batches as on_batches
 from examples.benchmarks import machine
-
-LEARNING_RATE, DROPOUT = 5e-4, 0.1  # as in keras_models, which would load Keras
-LABEL_SMOOTHING = {"rnn": 0.0, "transformer": 0.1}
+from examples.benchmarks.batches import DROPOUT, LABEL_SMOOTHING, LEARNING_RATE
 
 
 class RNN(nn.Module):
@@ -38,7 +36,7 @@ class RNN(nn.Module):
         padding = context == 0
         packed = pack_padded_sequence(
             self.context_embedding(context),
-            (~padding).sum(1),
+            (~padding).sum(1).cpu(),  # where PyTorch wants lengths
             batch_first=True,
             enforce_sorted=False,
         )
@@ -84,52 +82,74 @@ class Transformer(nn.Module):
     def forward(self, context, target):
         """Ids (B, S) and (B, T) → logits (B, T, V)."""
         length = target.shape[1]
-        padding = context == 0
+        ignored = torch.zeros(context.shape, device=context.device)
+        ignored = ignored.masked_fill(context == 0, -torch.inf)
         x = self.transformer(
             self.place(self.context_embedding, context),
             self.place(self.target_embedding, target),
-            tgt_mask=nn.Transformer.generate_square_subsequent_mask(length),
-            src_key_padding_mask=torch.zeros(padding.shape).masked_fill(padding, -torch.inf),
-            memory_key_padding_mask=torch.zeros(padding.shape).masked_fill(padding, -torch.inf),
+            tgt_mask=nn.Transformer.generate_square_subsequent_mask(length, context.device),
+            src_key_padding_mask=ignored,
+            memory_key_padding_mask=ignored,
             tgt_is_causal=True,
         )
         return nn.functional.linear(x, self.target_embedding.weight)
+
+
+def losses_of(logits, labels, smoothing):
+    """Return the mean cross-entropy over the tokens, with smoothed labels and without.
+
+    Both are of one softmax, (N, V) and (N,); what has label 0 is no token.
+    """
+    logs = nn.functional.log_softmax(logits, dim=-1)
+    plain = nn.functional.nll_loss(logs, labels, ignore_index=0)
+    if not smoothing:
+        return plain, plain
+    seen = labels != 0
+    uniform = -(logs.mean(-1) * seen).sum() / seen.sum()
+    return (1 - smoothing) * plain + smoothing * uniform, plain
 
 
 class PyTorch:
     """A model, Adam, and the batches of each condition."""
 
     def __init__(self, kind, sizes, pool, conditions, bfloat16=False):
-        torch.set_num_threads(os.cpu_count())
+        torch.set_num_threads(machine.cores())
         torch.manual_seed(0)
         self.kind, self.sizes = kind, sizes
         self.pool, self.conditions = pool, conditions
         self.model = {"rnn": RNN, "transformer": Transformer}[kind](**sizes)
+        self.on = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        self.model.to(self.on)
         self.optimizer = torch.optim.Adam(self.model.parameters(), LEARNING_RATE)
-        self.loss_of = nn.CrossEntropyLoss(ignore_index=0, label_smoothing=LABEL_SMOOTHING[kind])
-        self.plain_loss_of = nn.CrossEntropyLoss(ignore_index=0)
-        self.precision = torch.autocast("cpu", dtype=torch.bfloat16) if bfloat16 else nullcontext()
+        autocast = torch.autocast(self.on.type, dtype=torch.bfloat16)
+        self.precision = autocast if bfloat16 else nullcontext()
+
+    def device(self):
+        """Return the name of the device that it computes on."""
+        return torch.cuda.get_device_name() if self.on.type == "cuda" else "cpu"
 
     def train(self, name):
         """Train on the batches of a condition, and return the mean loss, smoothed if it is."""
-        losses, hits, total, tokens = [], 0, 0.0, 0
+        smoothing = LABEL_SMOOTHING[self.kind]
+        losses, hits, total, tokens = 0.0, 0, 0.0, 0
         for batch in on_batches.as_they_come(*self.pool, self.conditions[name]):
-            context, target, labels = (torch.from_numpy(each).long() for each in batch)
+            context, target, labels = (torch.from_numpy(each).to(self.on).long() for each in batch)
             with self.precision:
                 logits = self.model(context, target)
             logits, labels = logits.float().flatten(0, 1), labels.flatten()
-            loss = self.loss_of(logits, labels)
+            loss, plain = losses_of(logits, labels, smoothing)
             self.optimizer.zero_grad()
             loss.backward()
             self.optimizer.step()
             with torch.no_grad():  # the two metrics
                 seen = labels != 0
-                hits += ((logits.argmax(-1) == labels) & seen).sum().item()
-                plain = loss if self.kind == "rnn" else self.plain_loss_of(logits, labels)
-                total += plain.item() * seen.sum().item()
-                tokens += seen.sum().item()
-            losses.append(loss.item())
-        return sum(losses) / len(losses)
+                count = seen.sum()
+                hits += ((logits.argmax(-1) == labels) & seen).sum()
+                total += plain * count
+                tokens += count
+                losses += loss
+        # Asked for only now, and waited for: a GPU works on while Python makes the next batch
+        return (losses / self.conditions[name].steps).item()
 
     def count(self, name):
         """Count what the batches of a condition hold, and the parameters of the model."""
@@ -141,6 +161,11 @@ class PyTorch:
 
     def multiply(self):
         """Return the fastest float32 matrix product of PyTorch, operations a second."""
-        return machine.multiply_rate(
-            lambda a, b: torch.matmul(torch.from_numpy(a), torch.from_numpy(b))
-        )
+
+        def multiply(a, b):
+            torch.matmul(a, b)[0, 0].item()  # waits for the product
+
+        def prepare(array):
+            return torch.from_numpy(array).to(self.on)
+
+        return machine.multiply_rate(multiply, prepare, self.device())

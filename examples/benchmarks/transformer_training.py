@@ -1,8 +1,9 @@
 """Training the Transformer, beside KerasHub's layers and `nn.Transformer`; the share of the peak.
 
-The tutorial's sizes with tied logits, dropout 0.1, label smoothing 0.1, batches of 128. Theory: at
-the sizes of a sentence nearly all operations are products with weights, so that time should grow
-with the number of places, and tokens a second with the share of them that are tokens.
+The tutorial's sizes with tied logits, label smoothing 0.1, batches of 128; without dropout, which
+every implementation has in other places, so that it would not be the same work. Theory: at the
+sizes of a sentence nearly all operations are products with weights, so that time should grow with
+the number of places, and tokens a second with the share of them that are tokens.
 """
 
 from examples.benchmarks import training

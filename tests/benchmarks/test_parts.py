@@ -9,7 +9,16 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from examples.benchmarks import batches, flops, growth, subject, training
+from examples.benchmarks import (
+    batches,
+    choices,
+    decoding,
+    flops,
+    growth,
+    machine,
+    subject,
+    training,
+)
 from examples.benchmarks.workers import Job, Worker, WorkerError, started, take_turns
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,6 +69,19 @@ def test_batches_as_they_come_are_padded_to_their_longest_and_the_same_each_time
         assert target.shape == labels.shape
         assert ((target != 0).sum(1) == (labels != 0).sum(1)).all()
     assert sum((labels != 0).sum() for *_, labels in turn) == (pool[1] != 0).sum() - 6
+
+
+def test_what_is_padded_to_the_longest_has_as_many_batches_of_an_eighth_of_the_pairs():
+    pool = ids_of(*range(3, 35)), ids_of(*range(34, 2, -1))
+    conditions = choices.conditions_of(32, 2, 16)
+    assert {each.steps for each in conditions.values()} == {16}
+    sides = {name: list(batches.as_they_come(*pool, each)) for name, each in conditions.items()}
+    turn = sides[choices.LONGEST]
+    assert len({context.tobytes() for context, *_ in turn}) == 2
+    assert len({context.tobytes() for context, *_ in sides[choices.SHAPES]}) == 16
+    counts = batches.counted(((context, labels) for context, _, labels in turn), "rnn", SIZES)
+    once = (pool[1][:4] != 0).sum() - 4  # each of the first four pairs comes eight times
+    assert (counts["sentences"], counts["target_tokens"]) == (32, 8 * once)
 
 
 def test_counts_are_those_on_paper():
@@ -168,6 +190,57 @@ def test_a_rival_that_is_not_there_is_left_out_with_what_brings_it(monkeypatch):
     assert "pip install 'keras-attention[bench]'" in line
 
 
+class On:
+    """A worker that says what it computes on."""
+
+    def __init__(self, device):
+        self.ask = {"device": device}.__getitem__
+
+
+@pytest.mark.parametrize(
+    ("ours", "left"), [("NVIDIA H100", {"b", "c"}), ("CPU:0", {"d"}), ("cpu", {"d"})]
+)
+def test_a_rival_on_another_kind_of_device_is_left_out(ours, left):
+    devices = {"a": ours, "b": "cpu", "c": "CPU:0", "d": "cuda"}
+    lines = subject.on_other_devices({name: On(each) for name, each in devices.items()}, "a")
+    assert set(lines) == left
+    for name, line in lines.items():
+        assert line == f"{name} is left out, since it computes on {devices[name]}, and a on {ours}"
+
+
+@pytest.mark.parametrize(("device", "size"), [("CPU:0", 2), ("cuda", 3)])
+def test_a_matrix_product_is_timed_without_what_prepares_it(monkeypatch, device, size):
+    monkeypatch.setattr(machine, "PEAK_SIZE", 2)
+    monkeypatch.setattr(machine, "GPU_PEAK_SIZE", 3)
+    now, shapes = [0.0], []
+    monkeypatch.setattr(machine.time, "perf_counter", lambda: now[0])
+
+    def prepare(array):
+        now[0] += 100.0
+        return array.shape
+
+    def multiply(a, b):
+        now[0] += 4.0 - len(shapes)  # ever faster: what counts is the best
+        shapes.append((a, b))
+
+    rate = machine.multiply_rate(multiply, prepare, device, repeats=2)
+    assert shapes == 3 * [((size, size), (size, size))]
+    assert rate == 2 * size**3 / 2.0
+
+
+def test_the_cores_are_those_that_the_process_may_use(monkeypatch):
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda process: {3, 5, 7}, raising=False)
+    assert machine.cores() == 3
+    monkeypatch.delattr(machine.os, "sched_getaffinity")
+    monkeypatch.setattr(machine.os, "cpu_count", lambda: 11)
+    assert machine.cores() == 11
+
+
+def test_the_short_sentence_is_one_than_which_a_quarter_has_fewer_words():
+    sentences = [" ".join("a" * length) for length in (7, 2, 8, 3, 5, 4, 6, 1)]
+    assert decoding.short_sentence(sentences) == "a a a"
+
+
 def test_the_share_of_the_peak_is_operations_by_time_and_by_the_fastest_product():
     found = {"operations": 6e9, "useful_operations": 3e9, "seconds": [2.0]}
     raw = {
@@ -180,3 +253,10 @@ def test_the_share_of_the_peak_is_operations_by_time_and_by_the_fastest_product(
 
 def test_an_exponent_is_the_slope_of_the_logarithms():
     assert growth.exponent([2, 4, 8, 64], [3 * n**1.5 for n in (2, 4, 8, 64)]) == pytest.approx(1.5)
+
+
+def test_the_growth_of_a_token_knows_nothing_of_what_a_call_costs_anyway():
+    seconds = [1000 + 2 * tokens for tokens in (16, 64, 256)]
+    assert growth.growth_a_token((16, 64, 256), seconds) == pytest.approx(1)
+    seconds[-1] = seconds[-2] + 3 * 192
+    assert growth.growth_a_token((16, 64, 256), seconds) == pytest.approx(1.5)
