@@ -114,25 +114,6 @@ def test_pytorch_has_the_cross_entropy_of_its_own_loss_smoothed_and_not():
         assert found == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("name", ["ThisPackage", "KerasHub", "PyTorch"])
-def test_no_contestant_drops_anything_in_training(name, pool):
-    contestant = rival("transformer", name, pool)
-    context, target = (ids[:5] for ids in pool)
-    if name == "PyTorch":
-        import torch
-
-        ids = [torch.from_numpy(each).to(contestant.on).long() for each in (context, target)]
-        one, other = (contestant.model.train()(*ids).detach().cpu().numpy() for _ in range(2))
-    else:
-        import keras
-
-        inputs = {"context": context, "target": target}
-        one, other = (
-            keras.ops.convert_to_numpy(contestant.model(inputs, training=True)) for _ in range(2)
-        )
-    np.testing.assert_allclose(one, other, atol=1e-5)
-
-
 def test_the_choices_train_on_the_same_pairs_and_learn_alike(pool, ours):
     import keras
 
@@ -233,3 +214,22 @@ def test_a_model_that_never_ends_writes_as_many_tokens_as_it_is_asked_for():
     endless = Endless("rnn", SIZES["rnn"])
     assert endless.decode(5, 13, 3) == 3 * 13
     assert np.isfinite(endless.train(5, 7, 3))
+
+
+@pytest.mark.parametrize("name", ["ThisPackage", "KerasHub", "PyTorch"])
+def test_no_contestant_drops_anything_in_training(name, pool):
+    contestant = rival("transformer", name, pool)
+    context, target = (ids[:5] for ids in pool)
+    if name == "PyTorch":
+        import torch
+
+        ids = [torch.from_numpy(each).to(contestant.on).long() for each in (context, target)]
+        one, other = (contestant.model.train()(*ids).detach().cpu().numpy() for _ in range(2))
+    else:
+        import keras
+
+        inputs = {"context": context, "target": target}
+        one, other = (
+            keras.ops.convert_to_numpy(contestant.model(inputs, training=True)) for _ in range(2)
+        )
+    np.testing.assert_allclose(one, other, atol=1e-5)
