@@ -124,9 +124,9 @@ def test_recur_then_attend_equals_luongs_loop_with_input_feeding():
             attentional = np.tanh(np.concatenate([alpha @ values, h]) @ w_c)
             outputs[b, t], expected[b, t, : len(alpha)] = attentional, alpha
     output, weights = run(decoder)
-    # three steps of a GRU, whose output is fed back: measured 1.13e-6 in float32 on PyTorch
-    assert_close(weights, expected, 1.5e-6)
-    assert_close(output, outputs, 1.5e-6)
+    # three steps of a GRU, whose output is fed back: up to 1.7e-6 in float32, by processor
+    assert_close(weights, expected, 4e-6)
+    assert_close(output, outputs, 4e-6)
 
 
 @pytest.mark.parametrize("name", MAKE)
