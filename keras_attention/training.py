@@ -20,8 +20,8 @@ from keras_attention.files import written_whole
 def _crossentropies(y_true, y_pred):
     """Return −ln p of each target token, (B, T) float32, in nats.
 
-    ln Σ_v exp logit_v − logit_y: nothing of the size of the logits, (B, T, V), needs to be kept
-    beside them, whereas a logarithm of the softmax would be as large again.
+    ln Σ_v exp logit_v − logit_y: with the logits (B, T, V) only their exponentials need to be kept
+    for the gradient, and no logarithm of the softmax, which would be as large again.
     """
     logits = ops.cast(y_pred, "float32")
     return ops.logsumexp(logits, axis=-1) - _of_the_answer(y_true, logits)
