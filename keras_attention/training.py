@@ -90,8 +90,18 @@ class MaskedCrossentropy(keras.losses.Loss):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
 
 
+class _MeanOverTokens(keras.metrics.Mean):
+    """The mean of a value a target token over the real tokens of all batches."""
+
+    def take(self, values, y_true):
+        """Take values (B, T) of the tokens `y_true` (B, T) into the mean."""
+        # Flat: Keras takes the mean of each row first, and a token of a batch with few places
+        # would count for more.
+        super().update_state(ops.reshape(values, (-1,)), ops.reshape(_is_token(y_true), (-1,)))
+
+
 @keras.saving.register_keras_serializable("keras_attention")
-class MaskedLoss(keras.metrics.Mean):
+class MaskedLoss(_MeanOverTokens):
     """The mean of −ln p over the real tokens of all batches, in nats.
 
     Keras averages the loss over batches, so that a token of a short batch counts for more than one
@@ -102,11 +112,11 @@ class MaskedLoss(keras.metrics.Mean):
         super().__init__(name=name, **kwargs)
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        super().update_state(_crossentropies(y_true, y_pred), _is_token(y_true))
+        self.take(_crossentropies(y_true, y_pred), y_true)
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class MaskedAccuracy(keras.metrics.Mean):
+class MaskedAccuracy(_MeanOverTokens):
     """The share of the real tokens, over all batches, whose own logit is the largest.
 
     The tutorial's `masked_acc`. Takes what `MaskedCrossentropy` takes. Compares the largest logit
@@ -119,7 +129,7 @@ class MaskedAccuracy(keras.metrics.Mean):
     def update_state(self, y_true, y_pred, sample_weight=None):
         answer = ops.expand_dims(ops.cast(y_true, "int32"), -1)
         right = ops.take_along_axis(y_pred, answer, axis=-1)[..., 0] >= ops.max(y_pred, axis=-1)
-        super().update_state(ops.cast(right, "float32"), _is_token(y_true))
+        self.take(ops.cast(right, "float32"), y_true)
 
 
 class StopOnDivergence(keras.callbacks.Callback):

@@ -17,14 +17,17 @@ from keras_attention.training import (
 )
 from tests.contract import gradient
 
-# Two batches of sentences (B, T) over V words, of unequal size and padded unequally.
+# Two batches of sentences (B, T) over V words: of unequal size, padded unequally and to other T.
 V = 11
-LENGTHS = [(5, 2, 7), (1, 0)]
+LENGTHS, PLACES = [(5, 2, 7), (1, 0)], (7, 3)
 RNG = np.random.default_rng(0)
-LOGITS = [RNG.normal(0, 3, (len(each), 7, V)).astype("float32") for each in LENGTHS]
+LOGITS = [
+    RNG.normal(0, 3, (len(each), places, V)).astype("float32")
+    for each, places in zip(LENGTHS, PLACES, strict=True)
+]
 LABELS = [
-    np.array([[*RNG.integers(1, V, length), *[0] * (7 - length)] for length in each], "int32")
-    for each in LENGTHS
+    np.array([[*RNG.integers(1, V, length), *[0] * (places - length)] for length in each], "int32")
+    for each, places in zip(LENGTHS, PLACES, strict=True)
 ]
 
 
