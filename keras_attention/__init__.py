@@ -11,6 +11,7 @@ The rooms, in reading order; a module imports only modules that stand above it:
   layers of any of them.
 - `files`: output that appears whole or not at all.
 - `downloads`: files from the web, fetched once and checked.
+- `heap`: memory that was freed, kept for the next step.
 - `text`: strings to ids and back: `normalize`, `Vocabulary`, `WordPieces`.
 - `grammar_files`: words and rules of a synchronous grammar, read from a folder and checked.
 - `grammar`: the bundled corpus, Spanish–English pairs with their gold word alignment.
@@ -53,6 +54,7 @@ _ROOMS = (
     "distribution",
     "evaluation",
     "grammar",
+    "heap",
     "lab",
     "plotting",
     "runs",

@@ -8,6 +8,8 @@
   about equal length share one of a few shapes; or in these shapes as many sentences as make a
   constant number of tokens. Theory: with XLA a shape costs a compilation, once; padding costs its
   share of the operations, always.
+- The memory that a step frees is kept for the next one, or given back to the system, as the C
+  library does by itself. Any implementation could be told to keep it; its rivals here are not.
 - `tf.data` over a Python generator: what it delivers alone, beside what training takes; and
   training from it beside training on the same batches made beforehand, which is what waiting for
   data costs, the work on the same cores included.
@@ -18,7 +20,8 @@ program of its own to compile: a turn has as many of them, but of an eighth of t
 times. There is no dropout.
 
 What the figures decide: the defaults of `training.compile_for_training` and `corpora.Batches`, that
-the package trains in float32 unless told otherwise, and that batches are made in Python.
+the package trains in float32 unless told otherwise, that `runs.train` keeps freed memory, and that
+batches are made in Python.
 """
 
 import numpy as np
@@ -26,7 +29,7 @@ import numpy as np
 from examples.benchmarks import batches, training
 from examples.benchmarks.drawing import bars, finish
 from examples.benchmarks.subject import Subject, held, ratios
-from examples.benchmarks.training import BFLOAT16, OURS, WITHOUT_XLA, rates
+from examples.benchmarks.training import BFLOAT16, OURS, RETURNED, WITHOUT_XLA, rates
 from examples.benchmarks.workers import Job
 
 SHAPES, LONGEST = "in few shapes", "random, to their longest"
@@ -40,7 +43,12 @@ BATCHED = {
 }
 PASSES = {LONGEST: 8}  # over fewer pairs, since nearly each batch is a program of its own
 # Each way to compute meets the batches with which it could be chosen.
-CONDITIONS = {OURS: tuple(BATCHED), WITHOUT_XLA: (SHAPES, LONGEST), BFLOAT16: (SHAPES,)}
+CONDITIONS = {
+    OURS: tuple(BATCHED),
+    WITHOUT_XLA: (SHAPES, LONGEST),
+    BFLOAT16: (SHAPES,),
+    RETURNED: (SHAPES,),
+}
 MODELS = {"RNN": "rnn", "Transformer": "transformer"}
 NO_OTHER_SIDE = f"{WITHOUT_XLA} is left out: only on TensorFlow does Keras train with and without"
 
@@ -100,6 +108,7 @@ def figures(raw):
             result.append(against(both, main, speed[LONGEST, WITHOUT_XLA]))
         result += [
             against("mixed_bfloat16 against float32", speed[SHAPES, BFLOAT16], main),
+            against("freed memory kept against given back", main, speed[SHAPES, RETURNED]),
             against("few shapes against padding to the longest", main, speed[LONGEST, OURS]),
             against("constant tokens against constant sentences", speed[TOKENS, OURS], main),
         ]

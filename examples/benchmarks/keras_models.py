@@ -65,12 +65,19 @@ class ThisPackage(_Trainer):
         *common: as for every contestant.
         jit_compile: whether XLA compiles the steps; None: as the package chooses.
         dtype_policy: of the layers.
+        keep_memory: whether the process keeps the memory that it frees.
         **named: as for every contestant.
     """
 
-    def __init__(self, *common, jit_compile=None, dtype_policy="float32", **named):
+    def __init__(
+        self, *common, jit_compile=None, dtype_policy="float32", keep_memory=True, **named
+    ):
         import keras
 
+        from keras_attention.heap import keep_freed_memory
+
+        if keep_memory:
+            keep_freed_memory()
         keras.config.set_dtype_policy(dtype_policy)
         self.jit_compile = jit_compile
         super().__init__(*common, **named)

@@ -25,6 +25,7 @@ from examples.benchmarks.workers import Job, started, take_turns
 OURS, PLAIN, HUB = "keras_attention", "plain Keras", "KerasHub"
 TORCH, TORCH_BFLOAT16 = "PyTorch", "PyTorch bfloat16"
 WITHOUT_XLA, BFLOAT16 = "without XLA", "mixed_bfloat16"
+RETURNED = "freed memory given back"
 MULTIPLY = "matrix product"
 IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all take
     OURS: ("keras_models", "ThisPackage", {}),
@@ -34,6 +35,7 @@ IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all 
     TORCH_BFLOAT16: ("torch_models", "PyTorch", {"bfloat16": True}),
     WITHOUT_XLA: ("keras_models", "ThisPackage", {"jit_compile": False}),
     BFLOAT16: ("keras_models", "ThisPackage", {"dtype_policy": "mixed_bfloat16"}),
+    RETURNED: ("keras_models", "ThisPackage", {"keep_memory": False}),
 }
 NEEDS = {HUB: "KerasHub", TORCH: "PyTorch", TORCH_BFLOAT16: "PyTorch"}
 
