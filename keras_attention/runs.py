@@ -10,7 +10,6 @@ import keras
 from keras_attention import corpora, models
 from keras_attention.distribution.strategies import Distribution
 from keras_attention.files import remove, written_whole
-from keras_attention.heap import keep_freed_memory
 from keras_attention.plotting import plot_history
 from keras_attention.settings import Settings
 from keras_attention.text import KINDS, SPECIAL_WORDS
@@ -67,7 +66,6 @@ def train(
             validation sentence is too long; a pair to learn from that is too long is left out. Or
             a batch cannot be cut into as many parts as the distribution has.
     """
-    keep_freed_memory()
     settings = settings or Settings()
     distribution = distribution or Distribution()
     distribution.check_batch_size(settings)

@@ -17,7 +17,7 @@ from examples.benchmarks.workers import started
 
 OURS = training.OURS
 TRAINING = {
-    "RNN": ("rnn", 64, (OURS, training.PLAIN, training.TORCH)),
+    "RNN": ("rnn", 64, (OURS, training.RETURNED, training.PLAIN, training.TORCH)),
     "Transformer": ("transformer", 128, (OURS, training.HUB, training.TORCH)),
 }
 RUNS = {"RNN": "rnn", "Transformer": "transformer"}

@@ -1,9 +1,11 @@
-"""Training the Transformer, beside KerasHub's layers and `nn.Transformer`; the share of the peak.
+"""Training the Transformer: by batch size, by length, and the share of the matrix peak.
 
-The tutorial's sizes with tied logits, label smoothing 0.1, batches of 128; without dropout, which
-every implementation has in other places, so that it would not be the same work. Theory: at the
-sizes of a sentence nearly all operations are products with weights, so that time should grow with
-the number of places, and tokens a second with the share of them that are tokens.
+Beside KerasHub's layers and `nn.Transformer`; KerasHub trains in the main condition alone, since
+nearly each of its batches is a program of its own, compiled for half a minute. The tutorial's sizes
+with tied logits and label smoothing 0.1; without dropout, which every implementation has in other
+places, so that it would not be the same work. Theory: at the sizes of a sentence nearly all
+operations are products with weights, so that time should grow with the number of places, and tokens
+a second with the share of them that are tokens.
 """
 
 from examples.benchmarks import training
@@ -15,9 +17,12 @@ CONTESTANTS = (training.OURS, training.HUB, training.TORCH, training.TORCH_BFLOA
 def measure(options, progress):
     """Train in turns."""
     *pool, sizes = options.pool("transformer")
-    conditions = training.conditions_of(options, pool, (128,))
+    conditions = training.conditions_of(options, pool, (128, 32), lengths=True)
+    main = next(iter(conditions))
+    everywhere = (training.OURS, training.TORCH)
     arguments = ("transformer", CONTESTANTS, conditions, sizes, pool)
-    return training.measure(options, progress, *arguments)
+    can = lambda name, condition: condition == main or name in everywhere  # noqa: E731
+    return training.measure(options, progress, *arguments, can=can)
 
 
 def figures(raw):

@@ -51,7 +51,9 @@ def compare(
     two CPU cores. What is in the folder already is used, so a command that was interrupted goes on.
     """
     from keras_attention import comparison, corpora, runs
+    from keras_attention.heap import keep_freed_memory
 
+    keep_freed_memory()
     given = {
         "units": units,
         "vocabulary": vocabulary,

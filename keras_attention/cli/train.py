@@ -211,7 +211,9 @@ def _train(arguments, processes):
 
 def _run(arguments, distribution):
     from keras_attention import corpora, runs
+    from keras_attention.heap import keep_freed_memory
 
+    keep_freed_memory()
     out, resume = arguments["out"], arguments["resume"]
     given = {field.name: arguments[field.name] for field in fields(runs.Settings)}
     for name in ("attention", "score"):
