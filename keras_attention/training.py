@@ -120,7 +120,8 @@ class MaskedAccuracy(_MeanOverTokens):
     """The share of the real tokens, over all batches, whose own logit is the largest.
 
     The tutorial's `masked_acc`. Takes what `MaskedCrossentropy` takes. Compares the largest logit
-    with that of the right answer, since an argmax over V is several times slower on a CPU.
+    with that of the right answer, since an argmax over V is several times slower on a CPU. Where
+    several logits are the largest, as may be in bfloat16, the right answer among them is a hit.
     """
 
     def __init__(self, name="masked_accuracy", **kwargs):

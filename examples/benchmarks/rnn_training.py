@@ -42,8 +42,8 @@ def figures(raw):
 
 
 SUBJECT = Subject(
-    "Training the RNN with attention, beside plain Keras and PyTorch. This package keeps the memory "
-    "that it frees, as `keras-attention train` does; its rivals are as they come.",
+    "Training the RNN with attention, beside plain Keras and PyTorch. This package keeps freed "
+    "memory, as `keras-attention train` does; its rivals are as they come.",
     measure,
     figures,
     training.tables,

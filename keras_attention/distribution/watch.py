@@ -121,7 +121,7 @@ def _end_as(status, answer, last_words, processes):
         raise explained(last_words, processes)
     if status < 0:
         raise ChildProcessError(
-            f"process {processes.process_id} was ended by {signal.Signals(-status).name}, and the "
+            f"{_named(processes.process_id)} was ended by {signal.Signals(-status).name}, and the "
             f"others end with it. {LOST}"
         )
     if status:
@@ -135,7 +135,9 @@ def explained(last_words, processes):
         last_words: what it logged.
         processes: `Processes` that the process had joined, or tried to.
     """
-    at, own, number = processes.coordinator, processes.process_id, processes.number
+    # A cluster that has its own numbers tells them to the child alone
+    at, own = processes.coordinator, _named(processes.process_id)
+    number = processes.number or "the"
     if found := re.search(r"Unexpected task registered with task=(\d+)", last_words):
         return ValueError(
             f"the run at {at} expects fewer than {number} processes: process {found[1]} is one too "
@@ -144,14 +146,14 @@ def explained(last_words, processes):
     if "different incarnation" in last_words or "already in error" in last_words:
         found = re.search(r"(\d+) unexpectedly tried to connect", last_words)
         return ValueError(
-            f"process {found[1] if found else own} came twice to {at}: every process needs a "
-            f"--process-id of its own from 0 to {number - 1}"
+            f"{_named(found[1]) if found else own} came twice to {at}: each of {number} processes "
+            "needs a --process-id of its own, counted from 0"
         )
     if "DEADLINE_EXCEEDED" in last_words and "RegisterTask" in last_words:
         who = (
             f"not all of {number} processes came to the coordinator, process 0 at {at},"
             if processes.is_first
-            else f"the coordinator, process 0 at {at}, did not answer process {own}, or not all of "
+            else f"the coordinator, process 0 at {at}, did not answer {own}, or not all of "
             f"{number} processes came,"
         )
         return ConnectionError(f"{who} within {processes.timeout} seconds (--timeout)")
@@ -160,3 +162,7 @@ def explained(last_words, processes):
     if found := re.search(r"stopped sending heartbeats\):\s*((?:\d+\s*)+)", last_words):
         return ConnectionError(f"process {', '.join(found[1].split())} was lost. {LOST}")
     return ConnectionError(f"another process was lost. {LOST}")
+
+
+def _named(process_id):
+    return "this process" if process_id is None else f"process {process_id}"

@@ -116,7 +116,7 @@ def test_two_processes_with_the_same_number_are_told(start, coordinator):
     for process in (first, second):
         status, _, errors = ended(process)
         assert status == 2
-        assert errors.startswith(f"ValueError: process 1 came twice to {coordinator}: every"), (
+        assert errors.startswith(f"ValueError: process 1 came twice to {coordinator}: each of 2"), (
             errors
         )
 
