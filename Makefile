@@ -8,7 +8,7 @@ TRUNK := tests/ops tests/layers tests/models tests/decoding tests/test_training.
 # And what stands on it, where backends could differ.
 ON_JAX := $(TRUNK) tests/text tests/test_translator.py tests/test_scoring.py tests/test_writer.py tests/compiling/test_programs.py
 
-.PHONY: demo test test-torch test-slow mechanisms lab lint bench clean
+.PHONY: demo test test-torch test-slow mechanisms lab lint bench docs clean
 
 demo: $(VENV)/package
 	$(BIN)/keras-attention demo
@@ -41,8 +41,12 @@ lint: $(VENV)/test
 bench: $(VENV)/bench
 	$(BIN)/python -m examples.benchmarks $(BENCH)
 
+# The documentation, into site/; open site/index.html. A warning, such as a link to nowhere, is an error.
+docs: $(VENV)/docs
+	$(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) build site *.egg-info .pytest_cache .ruff_cache
 
 # Stamps: the environment with the package, with what the tests need, with PyTorch, and with
 # what the benchmarks are run against.
@@ -58,6 +62,10 @@ $(VENV)/test: $(VENV)/package
 
 $(VENV)/torch: $(VENV)/test
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
+	touch $@
+
+$(VENV)/docs: $(VENV)/package
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	touch $@
 
 $(VENV)/bench: $(VENV)/torch

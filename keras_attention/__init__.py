@@ -21,6 +21,7 @@ The rooms, in reading order; a module imports only modules that stand above it:
 - `decoding`: greedy decoding, sampling and beam search over a `step`; knows no model.
 - `evaluation`: BLEU, chrF, alignment error rate.
 - `plotting`: arrays and tokens to matplotlib; knows no model.
+- `viewing`: arrays and tokens to an HTML page that one can explore; knows no model.
 - `translation`: `Translation(text, tokens, attention)`, with its pictures.
 - `translator`: sentence to `Translation`; save and load.
 - `writer`: a character model that writes on from a prompt; save and load.
@@ -64,6 +65,7 @@ _ROOMS = (
     "text",
     "translation",
     "translator",
+    "viewing",
     "writer",
 )
 _NAMES = {

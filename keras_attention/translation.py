@@ -10,10 +10,13 @@ from keras_attention.plotting import (
     plot_attention,
     plot_attention_grid,
 )
+from keras_attention.viewing import Panel, Side, View
 
 # What looks at what: the letters of the two sentences, queries first
 _AXES = {"cross": ("T", "S"), "encoder": ("S", "S"), "decoder": ("T", "T")}
 _NAMES = {"S": "context", "T": "target"}
+_SIDES = {"S": "sentence", "T": "translation"}
+_NO_WEIGHTS = "there are no weights: this was translated with attention=False"
 KINDS_OF_ATTENTION = tuple(_AXES)
 GRIDS = ("heads", "layers")
 
@@ -123,6 +126,48 @@ class Translation:
         panels = {name: self._merged(each, of, pieces) for name, each in panels.items()}
         return plot_attention_grid(panels, path=path, **self._words(of, pieces), **options)
 
+    def view(self, path=None):
+        """Show where the model looked as a page that one can explore: every layer, every head.
+
+        Args:
+            path: an HTML file to write, or None. The page loads nothing from elsewhere.
+
+        Returns:
+            A `keras_attention.viewing.View`; a notebook shows it below the cell.
+
+        Raises:
+            ValueError: there are no weights, or the file is no HTML file.
+            OSError: the file cannot be written.
+        """
+        if not self.weights:
+            raise ValueError(_NO_WEIGHTS)
+        shown = View(
+            [self._panel(of) for of in KINDS_OF_ATTENTION if layers_of(self.weights, of)],
+            source=self.source,
+            text=self.text,
+            candidates=[(each.text, each.score) for each in self.candidates],
+        )
+        if path is not None:
+            shown.save(path)
+        return shown
+
+    def _panel(self, of):
+        """Return one kind of attention, pieces of words apart, as a view takes it."""
+        queries, keys = _AXES[of]
+        words = self._words(of, pieces=True)
+        looking, looked_at = (_SIDES[letter] for letter in (queries, keys))
+        return Panel(
+            f"{looking} → {'itself' if queries == keys else looked_at}",
+            Side(looking, words["target_tokens"], self._groups(queries), words["unknown_target"]),
+            Side(
+                looked_at,
+                words["context_tokens"],
+                self._groups(keys, of),
+                words["unknown_context"],
+            ),
+            layers_of(self.weights, of),
+        )
+
     def _layers(self, of, layer=None, head=None):
         """Return the weights that were chosen by the number of their layer, each (H, T, S)."""
         every = layers_of(self.weights, of)
@@ -210,7 +255,7 @@ def mean_attention(weights):
         One matrix (T, S).
     """
     if not weights:
-        raise ValueError("there are no weights: this was translated with attention=False")
+        raise ValueError(_NO_WEIGHTS)
     return np.mean([each.mean(axis=0) for each in layers_of(weights)], axis=0)
 
 
@@ -235,7 +280,7 @@ def check_choice(heads, of="cross", layer=None, head=None):
     if of not in KINDS_OF_ATTENTION:
         raise ValueError(f"of must be one of {', '.join(KINDS_OF_ATTENTION)}, got {of!r}")
     if not heads and of == "cross":
-        raise ValueError("there are no weights: this was translated with attention=False")
+        raise ValueError(_NO_WEIGHTS)
     if not heads:
         raise ValueError(f"the {of} of this model does not attend to itself: only a Transformer's")
     for name, number, most in (("layer", layer, len(heads)), ("head", head, min(heads))):

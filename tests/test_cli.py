@@ -213,6 +213,11 @@ WRONG = [
     (("translate", "none", "casa", "--plot", "casa"), "path must end in one of"),
     (("translate", "none", "casa", "--plot", "new/casa.png"), "existing folder"),
     (("demo", "--plot", "casa.horse"), "path must end in one of"),
+    # The page: likewise
+    (("view", "none", "casa", "--out", "casa.png"), "expected a file ending in .html, got casa.png"),
+    (("view", "none", "casa", "--beam", "0"), "beam must be at least 1, got 0"),
+    (("view", "none", "casa"), "there is no model folder none"),
+    (("view", "RUN", "  "), "nothing to translate"),
     (("demo", "--sentence", " "), "nothing to translate"),
     (("demo", "--sentence", "zzyzx"), "the model knows no word of 'zzyzx'"),
 ]
@@ -424,6 +429,16 @@ def test_training_leaves_one_folder_and_says_how_to_go_on(run, tiny_run, tmp_pat
     assert files(tmp_path / "run") == RUN_FILES
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert runs.Settings(**config["settings"]).epochs == 3
+
+
+def test_a_page_shows_where_the_model_looked(run, tiny_run, sentences, tmp_path):
+    status, out, errors = run("view", tiny_run.folder, sentences[0], "--beam", "2")
+    assert (status, errors) == (0, "Where the model looked: view.html\n")
+    page = (tmp_path / "view.html").read_text(encoding="utf-8")
+    assert out.strip() in page
+    data = json.loads(re.search(r'<script type="application/json".*?>(.*?)</script>', page)[1])
+    assert data["source"] == sentences[0]
+    assert len(data["candidates"]) == 2
 
 
 def test_the_demo_trains_scores_translates_and_draws(run, short_pairs, tmp_path, monkeypatch):

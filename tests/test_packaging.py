@@ -24,3 +24,11 @@ def test_every_file_of_the_bundled_corpus_is_installed():
     files = [name for name in files if name != "__pycache__"]
     assert len(files) >= 5
     assert all(any(fnmatch(name, pattern) for pattern in patterns) for name in files)
+
+
+def test_what_the_page_is_made_of_is_installed():
+    patterns = CONFIG["options.package_data"]["keras_attention.viewing"].split(", ")
+    folder = ROOT / "keras_attention" / "viewing"
+    files = [path.name for path in folder.iterdir() if path.suffix != ".py" and path.is_file()]
+    assert sorted(files) == ["page.css", "page.html", "page.js"]
+    assert all(any(fnmatch(name, pattern) for pattern in patterns) for name in files)

@@ -1,5 +1,9 @@
 """A translation and its pictures: which weights are drawn, and with which words."""
 
+import json
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -162,3 +166,25 @@ def test_a_model_without_self_attention_says_so():
 def test_an_unknown_grid_is_an_error(translation):
     with pytest.raises(ValueError, match="by must be one of heads, layers, got 'words'"):
         translation.plot_grid("a.png", by="words")
+
+
+def test_a_view_has_every_layer_head_and_token(translation, tmp_path):
+    page = translation.view(tmp_path / "view.html").html
+    assert (tmp_path / "view.html").read_text(encoding="utf-8") == page
+    data = json.loads(re.search(r'<script type="application/json".*?>(.*?)</script>', page)[1])
+    cross, encoder, decoder = data["panels"]
+    assert cross["name"] == "translation → sentence"
+    assert len(cross["layers"]) == LAYERS
+    assert {layer["heads"] for layer in cross["layers"]} == {H}
+    assert cross["keys"]["tokens"] == ["[START]", "Casi", "ta", "s", "[END]"]
+    assert cross["keys"]["unknown"] == encoder["queries"]["unknown"] == [2]
+    assert cross["queries"]["groups"] == [[0, 1, 2], [3]]
+    assert encoder["name"] == "sentence → itself"
+    assert decoder["keys"]["tokens"] == ["[START]", "cot", "tage", "s"]
+    assert decoder["keys"]["groups"] == [[0], [1, 2, 3]]
+    assert decoder["queries"]["tokens"] == ["cot", "tage", "s", "[END]"]
+
+
+def test_a_view_without_weights_is_an_error(translation):
+    with pytest.raises(ValueError, match="translated with attention=False"):
+        replace(translation, weights={}).view()

@@ -1,4 +1,4 @@
-"""The command line: `keras-attention demo | train | translate | evaluate | compare | write | …`.
+"""The command line: `keras-attention demo | train | translate | view | evaluate | compare | …`.
 
 Thin: reads arguments, calls the rooms, prints. A wrong input is one line on stderr and exit code 2.
 Keras is imported inside the commands, so that `--help` answers at once.
@@ -17,6 +17,7 @@ from keras_attention.cli import (
     lab,
     train,
     translate,
+    view,
     write,
 )
 
@@ -31,6 +32,7 @@ for command in (
     demo.demo,
     train.train,
     translate.translate,
+    view.view,
     evaluate.evaluate,
     compare.compare,
     write.write,

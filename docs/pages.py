@@ -1,0 +1,163 @@
+"""What the site has beside the pages of this folder, for `mkdocs`, which reads this as its hook.
+
+A page for every public layer and model builder, from their docstrings; one for every room that a
+user imports from; the figures, which are a part of the README; and pages and pictures from
+elsewhere in the repository, at the places where they are there, so that links hold in both.
+"""
+
+import ast
+import re
+from pathlib import Path
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = "keras_attention"
+ROOMS = (
+    "ops",
+    "text",
+    "corpora",
+    "training",
+    "decoding",
+    "evaluation",
+    "plotting",
+    "viewing",
+    "translation",
+    "translator",
+    "writer",
+    "scoring",
+    "runs",
+)
+MIRRORED = (
+    "examples/images/*.png",
+    "examples/lab/**/*.png",
+    "examples/lab/**/*.json",
+    "examples/lab/**/*.txt",
+    "examples/lab/results.md",
+    "examples/mechanisms/results.*",
+    "examples/benchmarks/results/*",
+    "data/README.md",
+    "CONTRIBUTING.md",
+)
+# Pictures that the package drew of a layer or model at work, and what one sees.
+PICTURES = {
+    "AdditiveAttention": (
+        "examples/images/casa.png",
+        "The RNN with attention translates: a row is a word of the translation.",
+    ),
+    "MultiHeadAttention": (
+        "examples/images/heads.png",
+        "Eight heads of a layer: some look at the word that is translated, some at its neighbours.",
+    ),
+    "NTMCell": (
+        "examples/lab/copy/tapes.png",
+        "The write head goes down the memory row by row; the read head waits, and then follows.",
+    ),
+    "MemoryHop": (
+        "examples/lab/babi-task-2-data-en-10k/hops.png",
+        "Three hops over a story: each finds the sentence that the one before it asked for.",
+    ),
+    "GlimpseRNN": (
+        "examples/lab/two-digits/where-it-looked.png",
+        "The eye goes to the left digit, then to the right one.",
+    ),
+    "OverFrames": (
+        "examples/lab/captions/captions-attention.png",
+        "A captioner looks at the frames of an event while it names it.",
+    ),
+    "Hopfield": (
+        "examples/lab/hopfield/digits.png",
+        "Halves of stored digits, and what comes back, here and from the network of 1982.",
+    ),
+    "build_transformer": ("examples/images/heads.png", "Where the heads of one layer look."),
+    "build_rnn_attention": ("examples/images/casa.png", "Where it looked, word by word."),
+    "build_bilstm_attention": ("examples/images/bilstm.png", "Where it looked, word by word."),
+    "build_seq2seq": (
+        "examples/images/seq2seq.png",
+        "Without attention all that is known of a sentence is the state after its last token.",
+    ),
+}
+PICTURES |= {
+    "build_neural_turing_machine": PICTURES["NTMCell"],
+    "build_memory_network": PICTURES["MemoryHop"],
+    "build_deep_recurrent_attention": PICTURES["GlimpseRNN"],
+    "build_captioner": PICTURES["OverFrames"],
+}
+
+
+def on_files(files, config):
+    """Add the pages that are written here, and what is mirrored."""
+    for pattern in MIRRORED:
+        for path in sorted(ROOT.glob(pattern)):
+            place = path.relative_to(ROOT).as_posix()
+            files.append(File.generated(config, place, abs_src_path=str(path)))
+    pages = {f"layers/{name}.md": page("layers", name) for name in public("layers")}
+    pages |= {
+        f"models/{name}.md": page("models", name)
+        for name in public("models")
+        if name.startswith("build_")
+    }
+    pages |= {f"reference/{room}.md": f"::: {PACKAGE}.{room}\n" for room in ROOMS}
+    pages["figures.md"] = figures()
+    for place, text in pages.items():
+        files.append(File.generated(config, place, content=text))
+    return files
+
+
+def on_page_markdown(markdown, page, **_):
+    """Let links of the pages of docs/ and of the README lead to where things are on the site."""
+    if "/" in page.file.src_uri:
+        return markdown
+    markdown = re.sub(r"\]\(\.\./README\.md(#[\w-]+)?\)", "](figures.md)", markdown)
+    return markdown.replace("](../", "](").replace("](docs/", "](")
+
+
+def public(room):
+    """Return the public names of a room: its `__all__`."""
+    tree = ast.parse((ROOT / PACKAGE / room / "__init__.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
+            return ast.literal_eval(node.value)
+    raise ValueError(f"{room} has no __all__")
+
+
+def home(room, name):
+    """Return the path of the file of a room that defines a public name."""
+    tree = ast.parse((ROOT / PACKAGE / room / "__init__.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and name in [each.name for each in node.names]:
+            path = ROOT.joinpath(*node.module.split("."))
+            path = path / f"{name}.py" if path.is_dir() else path.with_suffix(".py")
+            return path
+    raise ValueError(f"{room} does not import {name}")
+
+
+def page(room, name):
+    """Return the page of a layer, of a model or of the scores: equation, picture, docstring."""
+    path = home(room, name)
+    module = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    sentence, _, equations = module.partition("\n\n")
+    parts = [f"# {name}", sentence]
+    if equations and is_formula(equations):
+        parts.append(f"```text\n{equations}\n```")
+    elif equations:
+        parts.append(equations)
+    if name in PICTURES:
+        picture, says = PICTURES[name]
+        parts += [f"![{says}](../{picture})", f"*{says}*"]
+    dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    whole_module = path.stem == name
+    parts.append(f"::: {dotted if whole_module else f'{dotted}.{name}'}")
+    return "\n\n".join(parts) + "\n"
+
+
+def is_formula(text):
+    """Tell whether the text below the first sentence of a module is its equations."""
+    return "=" in text.splitlines()[0] and not text.rstrip().endswith(".")
+
+
+def figures():
+    """Return the part of the README that holds what was measured."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"^## Figures\n(.*?)^## ", text, re.DOTALL | re.MULTILINE)
+    return f"# Figures\n{found.group(1)}"

@@ -1,0 +1,163 @@
+"""Panels of attention weights to one HTML page: `page.html`, with its style, script and data."""
+
+import base64
+import html
+import json
+import string
+from importlib import resources
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_attention.files import written_whole
+
+_LARGEST = 65535  # weights are kept as 16-bit numbers, to 1/65535
+_ROW, _AROUND, _TALLEST = 26, 260, 900  # pixels: of a word, of all else, and of the frame
+
+
+class Side(NamedTuple):
+    """The tokens that look, or those that are looked at.
+
+    Attributes:
+        name: what they are, such as "translation".
+        tokens: strings, as the user wrote them.
+        groups: positions of the tokens that make one word, such as `[[0], [1, 2]]`; None: each one.
+        unknown: positions of tokens that the model does not know.
+    """
+
+    name: str
+    tokens: tuple
+    groups: tuple | None = None
+    unknown: tuple = ()
+
+
+class Panel(NamedTuple):
+    """One kind of attention.
+
+    Attributes:
+        name: what looks at what.
+        queries: the `Side` that looks, T tokens.
+        keys: the `Side` that is looked at, S tokens.
+        layers: the weights of each layer, (H, T, S).
+    """
+
+    name: str
+    queries: Side
+    keys: Side
+    layers: tuple
+
+
+class View:
+    """A page with two sentences and where a model looked; in a notebook it shows itself.
+
+    Words stand at two sides, with lines between them, or around a matrix. Whoever points at a word,
+    or moves to it with the keyboard, sees its weights. One chooses the layer and the head, or their
+    mean, and whether pieces are merged to words: the weights on the pieces of a word are added,
+    those of its pieces averaged.
+
+    Args:
+        panels: a list of `Panel`.
+        source: the sentence.
+        text: its translation.
+        candidates: pairs (text, score) of what beam search found, the best first.
+
+    Raises:
+        ValueError: there is no panel or no layer, or weights do not fit to their tokens, or are no
+            numbers from 0 to 1.
+    """
+
+    def __init__(self, panels, *, source, text, candidates=()):
+        if not panels:
+            raise ValueError("a view has at least one panel of weights, got none")
+        self._rows = max(len(side.tokens) for each in panels for side in (each.queries, each.keys))
+        self._title = source
+        self._data = {
+            "source": source,
+            "text": text,
+            "candidates": [[text, float(score)] for text, score in candidates],
+            "panels": [_panel(each) for each in panels],
+        }
+
+    @property
+    def html(self):
+        """The page, as a string."""
+        folder = resources.files(__package__)
+        parts = {
+            "title": html.escape(self._title),
+            "style": folder.joinpath("page.css").read_text(encoding="utf-8"),
+            "script": folder.joinpath("page.js").read_text(encoding="utf-8"),
+            # Inside a script element only < could end it
+            "data": json.dumps(self._data, ensure_ascii=False).replace("<", "\\u003c"),
+        }
+        page = string.Template(folder.joinpath("page.html").read_text(encoding="utf-8"))
+        return page.substitute(parts)
+
+    def save(self, path):
+        """Write the page to a file.
+
+        Args:
+            path: a file that ends in `.html` or `.htm`.
+
+        Raises:
+            ValueError: it ends otherwise.
+            OSError: it cannot be written.
+        """
+        check_view_path(path)
+        with written_whole(path) as beside:
+            beside.write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self):
+        """Show the page in a frame of its own, for Jupyter and Colab."""
+        height = min(_AROUND + _ROW * self._rows, _TALLEST)
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts" '
+            f'style="width: 100%; height: {height}px; border: 0" title="attention"></iframe>'
+        )
+
+
+def check_view_path(path):
+    """Check that a view can be written to a path, before anything takes time.
+
+    Raises:
+        ValueError: it does not end in `.html` or `.htm`.
+    """
+    if not str(path).lower().endswith((".html", ".htm")):
+        raise ValueError(f"a view is an HTML page: expected a file ending in .html, got {path}")
+
+
+def _panel(panel):
+    """Return a panel for JSON, its weights as base64 of 16-bit numbers."""
+    shape = len(panel.queries.tokens), len(panel.keys.tokens)
+    if not len(panel.layers) or not all(shape):
+        raise ValueError(f"{panel.name}: expected tokens on both sides, and at least one layer")
+    return {
+        "name": panel.name,
+        "queries": _side(panel.queries),
+        "keys": _side(panel.keys),
+        "layers": [_layer(panel.name, weights, shape) for weights in panel.layers],
+    }
+
+
+def _side(side):
+    each = [[position] for position in range(len(side.tokens))]
+    groups = each if side.groups is None else [[int(i) for i in group] for group in side.groups]
+    return {
+        "name": side.name,
+        "tokens": list(side.tokens),
+        "groups": groups,
+        "merged": groups == each,  # there is nothing to merge
+        "unknown": [int(position) for position in side.unknown],
+    }
+
+
+def _layer(name, weights, shape):
+    weights = np.asarray(weights, dtype=float)
+    if weights.ndim != 3 or weights.shape[1:] != shape:
+        raise ValueError(
+            f"{name}: weights of a layer must have shape (H, T, S) = (H, {shape[0]}, {shape[1]}), "
+            f"got {weights.shape}"
+        )
+    if not np.all((weights >= 0) & (weights <= 1 + 1e-3)):
+        raise ValueError(f"{name}: weights must be numbers from 0 to 1")
+    numbers = np.round(np.minimum(weights, 1) * _LARGEST).astype("<u2")
+    return {"heads": len(weights), "weights": base64.b64encode(numbers.tobytes()).decode("ascii")}
