@@ -2,8 +2,8 @@
 
 TensorFlow takes the memory of a compiled training step at its beginning, tens of megabytes at once,
 and frees it at its end. glibc gives blocks of that size back to the system, which hands out a page
-of zeros at the first touch of every 4 KiB of the next ones: where the shapes of batches change, a
-third of a step of the RNN on a CPU went into that.
+of zeros at the first touch of every 4 KiB of the next ones: ten thousands of page faults a step,
+where the shapes of batches change.
 """
 
 import ctypes

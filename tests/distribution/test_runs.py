@@ -9,10 +9,12 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
+from keras_attention.text import split_words
 from tests.conftest import RUN_FILES, files
 from tests.distribution.conftest import COMMAND_LINE, ended
 
-# A Transformer, because it has dropout; the vocabulary can be cut into 4 parts
+# A Transformer, because it has dropout; the vocabulary can be cut into 4 parts; batches have
+# several T, over which metrics have to count every token the same
 SETTINGS = {
     "model": "transformer",
     "tokens": "word",
@@ -23,6 +25,7 @@ SETTINGS = {
     "dropout": 0.3,
     "vocabulary": 92,
     "batch_size": 16,
+    "shapes": 3,
     "epochs": 3,
     "steps": 7,
     "warm_up": 5,
@@ -53,6 +56,8 @@ def base(short_pairs, tmp_path_factory):
     for name, pairs in parts.items():
         lines = "".join(f"{pair.target}\t{pair.context}\n" for pair in pairs)
         (folder / f"{name}.tsv").write_text(lines, encoding="utf-8")
+    tokens = [len(split_words(pair.target)) for pair in parts["validation"]]
+    assert len(set(tokens)) >= SETTINGS["shapes"]
     (folder / "settings.json").write_text(json.dumps(SETTINGS))
     options = ["--corpus", "train.tsv", "--validation", "validation.tsv", "--no-decay"]
     for name, value in SETTINGS.items():
@@ -93,7 +98,8 @@ def test_a_vocabulary_over_four_devices_gives_the_curves_of_one(with_jax):
 
 def test_two_replicas_of_tensorflow_give_the_curves_of_one(base, start, tmp_path):
     names = ("train.tsv", "validation.tsv", "settings.json")
-    settings = {name: SETTINGS[name] for name in ("vocabulary", "batch_size", "steps", "warm_up")}
+    kept = ("vocabulary", "batch_size", "shapes", "steps", "warm_up")
+    settings = {name: SETTINGS[name] for name in kept}
     settings |= {"model": "seq2seq", "units": 5, "epochs": 1, "label_smoothing": 0.1}
     (tmp_path / "settings.json").write_text(json.dumps(settings))
     paths = [*(base.folder / name for name in names[:2]), tmp_path / "settings.json"]
