@@ -127,8 +127,7 @@ def home(room, name):
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and name in [each.name for each in node.names]:
             path = ROOT.joinpath(*node.module.split("."))
-            path = path / f"{name}.py" if path.is_dir() else path.with_suffix(".py")
-            return path
+            return path / f"{name}.py" if path.is_dir() else path.with_suffix(".py")
     raise ValueError(f"{room} does not import {name}")
 
 

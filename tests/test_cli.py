@@ -214,7 +214,10 @@ WRONG = [
     (("translate", "none", "casa", "--plot", "new/casa.png"), "existing folder"),
     (("demo", "--plot", "casa.horse"), "path must end in one of"),
     # The page: likewise
-    (("view", "none", "casa", "--out", "casa.png"), "expected a file ending in .html, got casa.png"),
+    (
+        ("view", "none", "casa", "--out", "casa.png"),
+        "expected a file ending in .html, got casa.png",
+    ),
     (("view", "none", "casa", "--beam", "0"), "beam must be at least 1, got 0"),
     (("view", "none", "casa"), "there is no model folder none"),
     (("view", "RUN", "  "), "nothing to translate"),

@@ -44,7 +44,9 @@ def test_every_picture_of_the_gallery_is_there(site):
 def test_nothing_is_loaded_from_elsewhere(site):
     for path in site.rglob("*.html"):
         page = path.read_text(encoding="utf-8")
-        loaded = re.findall(r'<(?:script|img|iframe|link rel="stylesheet")[^>]*(?:src|href)="(http[^"]+)"', page)
+        loaded = re.findall(
+            r'<(?:script|img|iframe|link rel="stylesheet")[^>]*(?:src|href)="(http[^"]+)"', page
+        )
         assert not loaded, f"{path.relative_to(site)} loads {loaded}"
 
 
