@@ -39,11 +39,12 @@ class Steady:
         layer.call = counted
 
     def translate(self, count):
-        """Translate so many sentences after a warm-up with all lengths.
+        """Translate so many sentences after the warm-up of every program, and some of all lengths.
 
         Returns:
             Lists: `translated` so far, `memory_mb` and `traces` then.
         """
+        self.translator.warm_up([length + 2 for length in range(1, self.most + 1)])
         for size in self.sizes:
             for length in range(1, self.most + 1):
                 self._call(size, length)
