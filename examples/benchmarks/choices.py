@@ -20,7 +20,7 @@ program of its own to compile: a turn has as many of them, but of an eighth of t
 times. There is no dropout.
 
 What the figures decide: the defaults of `training.compile_for_training` and `corpora.Batches`, that
-the package trains in float32 unless told otherwise, that `runs.train` keeps freed memory, and that
+the package trains in float32 unless told otherwise, that its commands keep freed memory, and that
 batches are made in Python.
 """
 
