@@ -13,10 +13,10 @@ everything does, exponent 1, and less as long as a machine is not busy with few 
 
 Decoding with a cache computes what a forward pass does, one token after the other: the same
 operations, T² in attention to the past included, if keys and values of the memory are computed
-once. So a further token of a long sentence costs about what one of a short sentence does. The bar
-is by differences, from 64 to 256 tokens against from 16 to 64, in which what a call costs at any
-length does not count. An untrained model is made never to end a sentence, so that lengths are as
-asked for.
+once. So a token of a long sentence costs about what one of a short sentence does. The bar is time
+by tokens, of 256 against of 16; beside it stand differences, from 64 to 256 tokens against from 16
+to 64, in which what a call costs at any length does not count. An untrained model is made never to
+end a sentence, so that lengths are as asked for.
 """
 
 import statistics
@@ -109,11 +109,21 @@ def exponent(sizes, values):
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
-def growth_a_token(sizes, seconds):
-    """Return how much more a further token takes between the last two sizes than before them.
+def time_a_token(sizes, seconds):
+    """Return how much longer a token takes in the longest sentence than in the shortest.
 
     Args:
-        sizes: tokens, at least three sizes.
+        sizes: tokens, from few to many.
+        seconds: by size.
+    """
+    return seconds[-1] / sizes[-1] / (seconds[0] / sizes[0])
+
+
+def time_of_a_further_token(sizes, seconds):
+    """Return how much longer a further token takes between the last two sizes than before them.
+
+    Args:
+        sizes: tokens, at least three sizes, from few to many.
         seconds: by size.
     """
     (short, *_, middle, long), (few, *_, some, most) = sizes, seconds
@@ -135,15 +145,15 @@ def figures(raw):
     result = []
     for name in reversed(raw["measured"]):
         found = raw["measured"][name]["decode"]["target"]
-        short, *_, middle, long = found["sizes"]
-        rounds = zip(*found["seconds"], strict=True)
-        ratio = [growth_a_token(found["sizes"], seconds) for seconds in rounds]
+        sizes, rounds = found["sizes"], list(zip(*found["seconds"], strict=True))
+        short, *_, middle, long = sizes
+        tokens = [time_a_token(sizes, seconds) for seconds in rounds]
         bar = (1.5, None) if name == "Transformer" else None
-        title = (
-            f"time of a further token from {middle} to {long} tokens against from {short} to "
-            f"{middle}, cached, {name}"
-        )
-        result.append(held(title, ratio, "×", at_most=bar))
+        title = f"time a token, {long} tokens against {short}, cached, {name}"
+        result.append(held(title, tokens, "×", at_most=bar))
+        further = [time_of_a_further_token(sizes, seconds) for seconds in rounds]
+        title = f"a further token from {middle} to {long} against from {short} to {middle}, {name}"
+        result.append(held(title, further, "×"))
     for name, work, axis, sizes, middles, _ in lines(raw):
         result.append(
             held(f"exponent of {WORDS[work]} by {LABELS[axis]}, {name}", [exponent(sizes, middles)])

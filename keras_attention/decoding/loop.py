@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from keras import ops, tree
 
-FEWER = 4  # so many times smaller is the next batch, and larger the next cache
+FEWER, MORE = 4, 2  # so many times smaller is the next batch, and larger the next cache
 # Each loop costs compile time: it pays neither for smaller batches nor for fewer places.
 FEWEST_SENTENCES, FIRST_ROOM = 8, 64
 
@@ -52,7 +52,7 @@ def until_done(advance, step, given, carry, limit):
     while places is not None and room < min(places, limit):
         carry = carry._replace(state=step.with_room(carry.state, room))
         position, carry = _advance(advance, given, carry, position, room)
-        room *= FEWER
+        room *= MORE
     if places is not None:
         carry = carry._replace(state=step.with_room(carry.state, places))
     return _go_on(advance, given, carry, position, limit)

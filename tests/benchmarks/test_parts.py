@@ -255,8 +255,12 @@ def test_an_exponent_is_the_slope_of_the_logarithms():
     assert growth.exponent([2, 4, 8, 64], [3 * n**1.5 for n in (2, 4, 8, 64)]) == pytest.approx(1.5)
 
 
-def test_the_growth_of_a_token_knows_nothing_of_what_a_call_costs_anyway():
+def test_the_time_of_a_token_is_that_of_a_sentence_by_its_tokens():
+    assert growth.time_a_token((16, 64, 256), (32, 0, 1024)) == pytest.approx(2)
+
+
+def test_a_further_token_knows_nothing_of_what_a_call_costs_anyway():
     seconds = [1000 + 2 * tokens for tokens in (16, 64, 256)]
-    assert growth.growth_a_token((16, 64, 256), seconds) == pytest.approx(1)
+    assert growth.time_of_a_further_token((16, 64, 256), seconds) == pytest.approx(1)
     seconds[-1] = seconds[-2] + 3 * 192
-    assert growth.growth_a_token((16, 64, 256), seconds) == pytest.approx(1.5)
+    assert growth.time_of_a_further_token((16, 64, 256), seconds) == pytest.approx(1.5)
