@@ -21,8 +21,10 @@ from keras_attention.training import (
     with_dtype_policy,
 )
 from keras_attention.translator import CONFIG_FILE, FORMAT, Translator, read_config
+from keras_attention.watching import TranslateEachEpoch
 
-CHECKPOINTS, HISTORY_FILE, CURVES_FILE = "checkpoints", "history.json", "curves.png"
+CHECKPOINTS, WATCHED_FOLDER = "checkpoints", "watched"
+HISTORY_FILE, CURVES_FILE = "history.json", "curves.png"
 _STEPS_A_SHAPE = 800  # in a run; then compiling the program of one more shape pays
 
 
@@ -34,6 +36,8 @@ def train(
     *,
     sources=None,
     resume=False,
+    watched=(),
+    bleu_sample=0,
     verbose="auto",
     distribution=None,
 ):
@@ -50,6 +54,9 @@ def train(
         sources: where the pairs came from, kept with the run.
         resume: go on from the last finished epoch of an interrupted run with the same settings and
             pairs. Only the number of epochs may differ, unless the learning rate hangs on it.
+        watched: sentences that are translated and drawn after every epoch, in the folder `watched`.
+        bleu_sample: number of validation pairs whose BLEU is taken after every epoch; 0: none. See
+            `keras_attention.watching.TranslateEachEpoch`.
         verbose: as in `keras.Model.fit`.
         distribution: `keras_attention.distribution.Distribution` over several devices or processes;
             None: one device. The losses are the same up to rounding, and a resumed run may have
@@ -64,11 +71,14 @@ def train(
         FileNotFoundError: there is nothing to resume.
         ValueError: the run in the folder has other settings or pairs, there are no pairs, or a
             validation sentence is too long; a pair to learn from that is too long is left out. Or
-            a batch cannot be cut into as many parts as the distribution has.
+            a batch cannot be cut into as many parts as the distribution has; or a run on several
+            devices is to be watched.
     """
     settings = settings or Settings()
     distribution = distribution or Distribution()
     distribution.check_batch_size(settings)
+    if (watched or bleu_sample) and distribution.engine is not None:
+        raise ValueError("a run on several devices cannot be watched: watch it on one")
     verbose = verbose if distribution.is_first else 0
     folder = Path(folder)
     config = _describe(train_pairs, validation_pairs, settings, sources)
@@ -104,8 +114,19 @@ def train(
         )
         checkpoint.history = distribution.processes.of_first(lambda: checkpoint.history)
         model = _begin(settings, vocabularies, checkpoint, distribution)
+        callbacks = [
+            StopOnDivergence(at_once=distribution.processes.are_several),
+            SeedEachEpoch(settings.seed),
+        ]
+        if watched or bleu_sample:
+            translator = Translator(model, *vocabularies)
+            sample = _sample(validation_pairs, bleu_sample)
+            callbacks.append(
+                TranslateEachEpoch(
+                    translator, folder / WATCHED_FOLDER, sentences=watched, sample=sample
+                )
+            )
 
-    watch = StopOnDivergence(at_once=distribution.processes.are_several)
     if checkpoint.epochs < settings.epochs and not checkpoint.should_stop:
         with distribution.scope():
             model.fit(
@@ -117,7 +138,7 @@ def train(
                 initial_epoch=checkpoint.epochs,
                 epochs=settings.epochs,
                 shuffle=False,
-                callbacks=[watch, SeedEachEpoch(settings.seed), checkpoint],
+                callbacks=[*callbacks, checkpoint],
                 verbose=verbose,
             )
 
@@ -255,6 +276,11 @@ def _describe(train_pairs, validation_pairs, settings, sources):
             "sha256": corpora.fingerprint([*train_pairs, *validation_pairs]),
         },
     }
+
+
+def _sample(pairs, number):
+    """Return so many pairs from all over a list, the same every time."""
+    return pairs[:: max(1, len(pairs) // max(1, number))][:number]
 
 
 def _number_of_shapes(folder, settings, resume):

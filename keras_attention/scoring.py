@@ -28,6 +28,13 @@ class Report(NamedTuple):
     hypotheses: list
 
 
+class Bleu(NamedTuple):
+    """BLEU of translations: on sentences `as_written`, and on normalised lower-cased `words`."""
+
+    as_written: evaluation.Score
+    words: evaluation.Score
+
+
 class AlignmentErrorRates(NamedTuple):
     """How far the attention, and a plain diagonal, are from the gold alignment: 0 is perfect."""
 
@@ -50,30 +57,64 @@ def evaluate(translator, pairs, *, batch_size=64, **options):
     Raises:
         ValueError: there are no pairs, or a sentence is too long.
     """
-    if not pairs:
-        raise ValueError("a translator is scored on at least one sentence pair, got none")
-    batches = Batches.of_pairs(
-        pairs, translator.context_vocabulary, translator.target_vocabulary, batch_size
-    )
+    batches = _batched(translator, pairs, batch_size)
     # A view over the same layers, so that the model keeps what its user compiled it with.
     scored = keras.Model(translator.model.input, translator.model.output)
     compile_for_training(scored)
     measured = scored.evaluate(batches.in_order(), return_dict=True, verbose=0)
-    generated = translator.generate(batches.context_ids, batch_size=batch_size, **options)
-    vocabulary = translator.target_vocabulary
-    hypotheses = [vocabulary.join(vocabulary.words_of(best[0].tokens)) for best in generated]
+    hypotheses = _translated(translator, batches, batch_size, options)
     references = [pair.target for pair in pairs]
+    scores = _bleu(hypotheses, references)
     return Report(
         measured["masked_loss"],
         measured["masked_accuracy"],
-        evaluation.bleu(
-            [normalize(hypothesis) for hypothesis in hypotheses],
-            [normalize(reference) for reference in references],
-            normalized=True,
-        ),
-        evaluation.bleu(hypotheses, references),
+        scores.words,
+        scores.as_written,
         evaluation.chrf(hypotheses, references),
         hypotheses,
+    )
+
+
+def bleu(translator, pairs, *, batch_size=64, **options):
+    """Score the translations of sentence pairs by BLEU alone, without the loss.
+
+    Args:
+        translator: a `Translator`.
+        pairs: pairs with `context` and `target`, at least one.
+        batch_size: sentences a batch.
+        **options: of `Translator.generate`; greedy by default.
+
+    Returns:
+        `Bleu`.
+
+    Raises:
+        ValueError: there are no pairs, or a sentence is too long.
+    """
+    batches = _batched(translator, pairs, batch_size)
+    hypotheses = _translated(translator, batches, batch_size, options)
+    return _bleu(hypotheses, [pair.target for pair in pairs])
+
+
+def _batched(translator, pairs, batch_size):
+    """Return `Batches` of pairs, of which there must be one."""
+    if not pairs:
+        raise ValueError("a translator is scored on at least one sentence pair, got none")
+    vocabularies = translator.context_vocabulary, translator.target_vocabulary
+    return Batches.of_pairs(pairs, *vocabularies, batch_size)
+
+
+def _translated(translator, batches, batch_size, options):
+    """Return the translation of every context."""
+    generated = translator.generate(batches.context_ids, batch_size=batch_size, **options)
+    vocabulary = translator.target_vocabulary
+    return [vocabulary.join(vocabulary.words_of(best[0].tokens)) for best in generated]
+
+
+def _bleu(hypotheses, references):
+    """Return `Bleu` of translations."""
+    normalized = [[normalize(text) for text in texts] for texts in (hypotheses, references)]
+    return Bleu(
+        evaluation.bleu(hypotheses, references), evaluation.bleu(*normalized, normalized=True)
     )
 
 
@@ -122,9 +163,7 @@ def alignment_error_rates(translator, pairs, *, batch_size=64):
     Returns:
         `AlignmentErrorRates`.
     """
-    batches = Batches.of_pairs(
-        pairs, translator.context_vocabulary, translator.target_vocabulary, batch_size
-    )
+    batches = _batched(translator, pairs, batch_size)
     written = batches.target_ids[:, 1:]
     weights = translator.look(batches.context_ids, written, batch_size=batch_size)
     predicted, diagonal, gold = [], [], []

@@ -5,10 +5,12 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from keras_attention.plotting import (
+    animate_attention,
     merge_tokens,
     merge_words,
     plot_attention,
     plot_attention_grid,
+    plot_coloured_text,
 )
 from keras_attention.viewing import Panel, Side, View
 
@@ -88,11 +90,45 @@ class Translation:
         Raises:
             ValueError: the model has no such attention, layer or head.
         """
-        layers = self._layers(of, layer, head)
-        weights = np.mean([each.mean(axis=0) for each in layers.values()], axis=0)
-        return plot_attention(
-            self._merged(weights, of, pieces), path=path, **self._words(of, pieces), **options
-        )
+        return plot_attention(**self._drawn(of, layer, head, pieces), path=path, **options)
+
+    def plot_text(self, path=None, *, of="cross", layer=None, head=None, pieces=False, **options):
+        """Draw where the model looked as coloured text: the sentence once for every word of it.
+
+        Args:
+            path: PNG, SVG or PDF to write, or None.
+            of: as for `plot`, and so are `layer`, `head` and `pieces`.
+            layer: number of a layer, counted from 1; None: the mean over all.
+            head: number of a head, counted from 1; None: the mean over all.
+            pieces: whether pieces of words stay apart.
+            **options: of `plot_coloured_text`.
+
+        Returns:
+            The matplotlib axes.
+
+        Raises:
+            ValueError: the model has no such attention, layer or head.
+        """
+        return plot_coloured_text(**self._drawn(of, layer, head, pieces), path=path, **options)
+
+    def animate(self, path, *, of="cross", layer=None, head=None, pieces=False, **options):
+        """Write an animation in which word after word appears, and where the model looked for it.
+
+        Args:
+            path: the GIF to write.
+            of: as for `plot`, and so are `layer`, `head` and `pieces`.
+            layer: number of a layer, counted from 1; None: the mean over all.
+            head: number of a head, counted from 1; None: the mean over all.
+            pieces: whether pieces of words stay apart.
+            **options: of `animate_attention`, such as the `seconds` a word stands.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: the model has no such attention, layer or head, or the file is no GIF.
+        """
+        return animate_attention(**self._drawn(of, layer, head, pieces), path=path, **options)
 
     def plot_grid(self, path=None, *, by="heads", of="cross", layer=None, pieces=False, **options):
         """Draw where the model looked as a grid of heat maps.
@@ -150,6 +186,12 @@ class Translation:
         if path is not None:
             shown.save(path)
         return shown
+
+    def _drawn(self, of, layer, head, pieces):
+        """Return one matrix of weights, and what stands at its sides, as arguments of a picture."""
+        layers = self._layers(of, layer, head)
+        weights = np.mean([each.mean(axis=0) for each in layers.values()], axis=0)
+        return {"weights": self._merged(weights, of, pieces), **self._words(of, pieces)}
 
     def _panel(self, of):
         """Return one kind of attention, pieces of words apart, as a view takes it."""

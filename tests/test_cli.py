@@ -211,6 +211,16 @@ WRONG = [
         "path must end in one of",
     ),
     (("translate", "none", "casa", "--plot", "casa"), "path must end in one of"),
+    (("translate", "none", "casa", "--dark"), "say where the picture goes: --plot FILE.png"),
+    (("translate", "none", "casa", "--plot", "new/casa.gif"), "existing folder"),
+    (
+        ("translate", "none", "casa", "--plot", "a.gif", "--heads"),
+        "a .gif and --heads ask for different pictures",
+    ),
+    (
+        ("translate", "none", "casa", "--plot", "a.png", "--text", "--context-rows"),
+        "--text and --context-rows ask for different pictures",
+    ),
     (("translate", "none", "casa", "--plot", "new/casa.png"), "existing folder"),
     (("demo", "--plot", "casa.horse"), "path must end in one of"),
     # The page: likewise
@@ -381,6 +391,14 @@ def test_the_attention_is_drawn(run, loaded, sentences, tmp_path, name, beginnin
     assert files(tmp_path) == [name]
 
 
+def test_the_attention_is_drawn_as_text_and_word_by_word(run, loaded, sentences, tmp_path):
+    for options in (("casa.gif",), ("casa.png", "--text"), ("dark.png", "--text", "--dark")):
+        status, _, errors = run("translate", loaded, sentences[0], "--plot", *options)
+        assert (status, errors) == (0, f"Where the model looked: {options[0]}\n")
+    assert (tmp_path / "casa.gif").read_bytes().startswith(b"GIF89a")
+    assert (tmp_path / "casa.png").read_bytes() != (tmp_path / "dark.png").read_bytes()
+
+
 def test_pictures_of_several_sentences_are_numbered(run, loaded, sentences, tmp_path):
     options = ("--plot", "casa.svg", "--context-rows")
     status, out, errors = run("translate", loaded, *sentences, *options)
@@ -536,7 +554,7 @@ def test_a_translation_that_stops_at_its_limit_says_so(run, tiny_run):
                 *("--learning-rate", "--seed", "--resume", "256", "5000", "64", "100"),
                 *("--tokens", "--num-layers", "--num-heads", "--feed-forward", "--key-dim"),
                 *("--dropout", "--positions", "--norm-first", "--tied", "--warm-up", "--decay"),
-                *("--label-smoothing", "transformer: 8000"),
+                *("--label-smoothing", "transformer: 8000", "--watch", "--bleu-sample"),
             ],
         ),
         (
@@ -545,6 +563,7 @@ def test_a_translation_that_stops_at_its_limit_says_so(run, tiny_run):
                 *("--plot", "--context-rows", "--json", "--temperature", "--max-length"),
                 *("--beam", "--length-penalty", "--n-best", "--top-k", "--top-p"),
                 *("--layer", "--head", "--heads", "--layers", "--of", "--pieces"),
+                *("--text", "--dark"),
             ],
         ),
         ("evaluate", ["--corpus", "--part", "--hypotheses", "--batch-size", "--beam"]),

@@ -163,6 +163,21 @@ def test_a_model_without_self_attention_says_so():
         check_choice([], "decoder")
 
 
+def test_coloured_text_and_an_animation_show_what_the_heat_map_shows(translation, tmp_path):
+    from PIL import Image
+
+    text = translation.plot_text(tmp_path / "a.png", layer=2, head=1)
+    heat_map = translation.plot(tmp_path / "b.png", layer=2, head=1)
+    shown = drawn(heat_map)
+    assert len(text.patches) == shown.size
+    darkest = min(text.patches, key=lambda patch: sum(patch.get_facecolor()))
+    assert text.patches.index(darkest) == shown.argmax()
+    with Image.open(translation.animate(tmp_path / "a.gif", pieces=True)) as moving:
+        assert moving.n_frames == T
+    with Image.open(translation.animate(tmp_path / "b.gif")) as moving:
+        assert moving.n_frames == 2  # words
+
+
 def test_an_unknown_grid_is_an_error(translation):
     with pytest.raises(ValueError, match="by must be one of heads, layers, got 'words'"):
         translation.plot_grid("a.png", by="words")

@@ -146,6 +146,24 @@ def train(
         ),
     ] = None,
     seed: Annotated[int | None, _of_training("Of weights and order.", 0)] = None,
+    watch: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A sentence to translate and draw after every epoch, in OUT/watched; may be given "
+            "several times. For TensorBoard too.",
+            show_default=False,
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None,
+    bleu_sample: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Validation pairs whose BLEU is taken after every epoch, into history.json and "
+            "for TensorBoard; 0: none.",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = 0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the last epoch of the run in --out.")
     ] = False,
@@ -242,6 +260,8 @@ def _run(arguments, distribution):
         settings,
         sources={"corpus": corpus, "validation": validation},
         resume=resume,
+        watched=arguments["watch"] or (),
+        bleu_sample=arguments["bleu_sample"],
         verbose=verbosity(),
         distribution=distribution,
     )

@@ -10,6 +10,13 @@ import typer
 from keras_attention.cli.console import check_sentence, lines_of_standard_input, progress
 from keras_attention.cli.options import BatchSize, Beam, LengthPenalty, MaxLength, Run, of_search
 
+_DIFFERENT_PICTURES = (
+    *(("--heads", "--layers"), ("--head", "--heads"), ("--layer", "--layers")),
+    *(("--text", "--heads"), ("--text", "--layers"), ("--text", "--context-rows")),
+    *(("a .gif", "--heads"), ("a .gif", "--layers"), ("a .gif", "--text")),
+    ("a .gif", "--context-rows"),
+)
+
 
 def _of_picture(*names, **options):
     return typer.Option(*names, rich_help_panel="The picture", show_default=False, **options)
@@ -25,7 +32,11 @@ def translate(
         bool, typer.Option("--json", help="One JSON object a line, with tokens and weights.")
     ] = False,
     plot: Annotated[
-        Path | None, _of_picture(help="Draw the attention to this file: .png, .svg, .pdf, …")
+        Path | None,
+        _of_picture(
+            help="Draw the attention to this file: .png, .svg, .pdf, …; a "
+            ".gif shows it word by word."
+        ),
     ] = None,
     layer: Annotated[
         int | None, _of_picture(help="Of this layer, counted from 1, instead of their mean.")
@@ -44,9 +55,13 @@ def translate(
             "at themselves."
         ),
     ] = "cross",
+    text: Annotated[
+        bool, _of_picture("--text", help="The sentence once for every word, coloured.")
+    ] = False,
     pieces: Annotated[
         bool, _of_picture("--pieces", help="Leave pieces of words apart, where a model has them.")
     ] = False,
+    dark: Annotated[bool, _of_picture("--dark", help="On a dark page.")] = False,
     context_rows: Annotated[
         bool, _of_picture("--context-rows", help="Draw the transpose: a row is a source word.")
     ] = False,
@@ -70,7 +85,9 @@ def translate(
     from keras_attention.translation import check_choice
     from keras_attention.translator import Translator
 
-    if plot:
+    if plot and plot.suffix.lower() == ".gif":
+        plotting.check_animation_path(plot)
+    elif plot:
         plotting.check_plot_path(plot)
     search = {
         "max_length": max_length,
@@ -82,7 +99,7 @@ def translate(
         "top_p": top_p,
     }
     decoding.check_options(**search)
-    picture = _check_picture(plot, layer, head, heads, layers, of, pieces, context_rows)
+    draw, picture = _picture(plot, layer, head, heads, layers, text, of, pieces, dark, context_rows)
     sentences = sentences or lines_of_standard_input()
     translator = Translator.load(run)
     check_choice(translator.heads(of), of, layer, head)
@@ -102,24 +119,28 @@ def translate(
         if plot:
             several = len(translations) > 1
             path = plot.with_stem(f"{plot.stem}-{number}") if several else plot
-            draw = translation.plot_grid if "by" in picture else translation.plot
-            draw(path, **picture)
+            with plotting.page(dark):
+                getattr(translation, draw)(path, **picture)
             print(f"Where the model looked: {path}", file=sys.stderr)
 
 
-def _check_picture(plot, layer, head, heads, layers, of, pieces, context_rows):
-    """Return the options of `Translation.plot` or, with `by`, of `Translation.plot_grid`.
+def _picture(plot, layer, head, heads, layers, text, of, pieces, dark, context_rows):
+    """Return the name of the method of `Translation` that draws what is asked for, and its options.
 
     Raises:
         ValueError: they do not go together, or there is no file to draw to.
     """
     from keras_attention.translation import KINDS_OF_ATTENTION
 
-    chosen = {"--layer": layer, "--head": head, "--heads": heads, "--layers": layers}
+    moves = bool(plot) and plot.suffix.lower() == ".gif"
+    chosen = {
+        **{"--layer": layer, "--head": head, "--heads": heads, "--layers": layers},
+        **{"--text": text, "--context-rows": context_rows, "a .gif": moves},
+    }
     chosen = [name for name, value in chosen.items() if value is not None and value is not False]
-    if not plot and (chosen or pieces or context_rows or of != "cross"):
+    if not plot and (chosen or pieces or dark or of != "cross"):
         raise ValueError("say where the picture goes: --plot FILE.png")
-    for one, other in (("--heads", "--layers"), ("--head", "--heads"), ("--layer", "--layers")):
+    for one, other in _DIFFERENT_PICTURES:
         if one in chosen and other in chosen:
             raise ValueError(f"{one} and {other} ask for different pictures, give one of them")
     if "--head" in chosen and "--layers" in chosen:
@@ -130,8 +151,9 @@ def _check_picture(plot, layer, head, heads, layers, of, pieces, context_rows):
     if context_rows:
         picture["orientation"] = "context_rows"
     if heads or layers:
-        return {**picture, "by": "heads" if heads else "layers"}
-    return {**picture, "head": head}
+        return "plot_grid", {**picture, "by": "heads" if heads else "layers"}
+    draw = "animate" if moves else "plot_text" if text else "plot"
+    return draw, {**picture, "head": head}
 
 
 def _print(translation, as_json, n_best):

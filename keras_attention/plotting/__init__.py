@@ -7,8 +7,13 @@ picture without one is an ordinary figure of pyplot, so a notebook shows it belo
 
 from keras_attention.plotting.attention import plot_attention
 from keras_attention.plotting.clips import plot_clip_attention
+from keras_attention.plotting.coloured import (
+    animate_attention,
+    check_animation_path,
+    plot_coloured_text,
+)
 from keras_attention.plotting.curves import plot_curves
-from keras_attention.plotting.figures import check_plot_path
+from keras_attention.plotting.figures import check_plot_path, page
 from keras_attention.plotting.glimpses import plot_glimpses
 from keras_attention.plotting.grid import plot_attention_grid
 from keras_attention.plotting.history import plot_history
@@ -19,13 +24,17 @@ from keras_attention.plotting.patterns import plot_patterns
 from keras_attention.plotting.tapes import plot_tapes
 
 __all__ = [
+    "animate_attention",
+    "check_animation_path",
     "check_plot_path",
     "plot_attention",
     "plot_attention_grid",
     "merge_tokens",
     "merge_words",
+    "page",
     "plot_by_length",
     "plot_clip_attention",
+    "plot_coloured_text",
     "plot_curves",
     "plot_glimpses",
     "plot_history",

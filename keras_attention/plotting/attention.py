@@ -83,7 +83,7 @@ def plot_attention(
         box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
         cell = min(box.height / grid.shape[0], box.width / grid.shape[1])
     size = _font_size(cell)
-    image = heatmaps.draw_cells(ax, grid, vmax)
+    image = heatmaps.draw_cells(ax, grid, vmax, columns.runs_left)
     _draw_links(ax, links, cell)
     heatmaps.draw_rows(ax, rows, size)
     heatmaps.draw_columns(ax, columns, size, cell)

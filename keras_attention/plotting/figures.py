@@ -2,11 +2,13 @@
 
 import io
 import os
+import unicodedata
 import warnings
 from pathlib import Path
 
 from keras_attention.files import written_whole
 
+_SHAPES_TEXT = (3, 11)  # the first matplotlib that lays out text in every script
 # Of curves: Okabe and Ito's colours, with a marker and a line of their own each.
 STYLES = (
     {"color": "#0072b2", "marker": "o", "linestyle": "-"},
@@ -64,9 +66,21 @@ def new_figure(size, path, layout="constrained"):
 
 
 def boxes_for(texts):
-    """Return the table that puts □ for every letter which the reader's fonts lack, and warn."""
+    """Return the table that puts □ for every letter which the reader's fonts lack, and warn.
+
+    Also warn where Arabic or Hebrew is written by a matplotlib that cannot join its letters.
+    """
+    import matplotlib
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
+    letters = set("".join(texts))
+    if matplotlib.__version_info__ < _SHAPES_TEXT and any(map(is_read_from_the_right, letters)):
+        warnings.warn(
+            f"matplotlib {matplotlib.__version__} writes Arabic and Hebrew letter by letter from "
+            "left to right; 3.11 and later write them as they are read",
+            UserWarning,
+            stacklevel=3,
+        )
     missing = set(map(ord, "".join(texts))) - {ord("\n")}
     for family in FontProperties().get_family():
         font = findfont(FontProperties(family=[family]))
@@ -80,6 +94,26 @@ def boxes_for(texts):
             stacklevel=3,
         )
     return dict.fromkeys(missing, "□")
+
+
+def page(dark=False):
+    """Return a context whose pictures are drawn on a dark page, or as they are drawn anyway."""
+    import matplotlib.style
+
+    return matplotlib.style.context("dark_background" if dark else {})
+
+
+def is_dark():
+    """Tell whether the page is dark, as with `matplotlib.style.context("dark_background")`."""
+    import matplotlib
+    from matplotlib.colors import to_rgb
+
+    return sum(to_rgb(matplotlib.rcParams["text.color"])) > 1.5
+
+
+def is_read_from_the_right(letter):
+    """Tell whether Unicode has a letter of Arabic, Hebrew and the like."""
+    return unicodedata.bidirectional(letter) in ("R", "AL")
 
 
 def save(figure, path):

@@ -139,7 +139,7 @@ def _draw_panels(figure, grids, names, sides, columns, vmax):
     axes = []
     for i, (grid, name) in enumerate(zip(grids, names, strict=True)):
         ax = figure.add_axes((0, 0, 1, 1), label=f"panel {i}")
-        image = heatmaps.draw_cells(ax, grid, vmax)
+        image = heatmaps.draw_cells(ax, grid, vmax, top.runs_left)
         ax.set(xticks=[], yticks=[])
         if i % columns == 0:
             heatmaps.draw_rows(ax, left, size)

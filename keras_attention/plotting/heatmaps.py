@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-_UNKNOWN_COLOR = "#b5300c"
-_LINK_NOTE_COLOR = "#8f6000"
-_FADED = "#6b6b6b"
+from keras_attention.plotting.figures import is_dark, is_read_from_the_right
+
+COLOURS = "Blues"
+# Of letters, on a pale page and on a dark one
+_UNKNOWN, _LINK_NOTE, _FADED = ("#b5300c", "#ff8a65"), ("#8f6000", "#f5a300"), ("0.42", "0.72")
 _LONGEST_LABEL = 20  # characters, of which the last may be an ellipsis
 _AS_WRITTEN = {"parse_math": False, "usetex": False}
 
@@ -19,6 +21,13 @@ class Side(NamedTuple):
     name: str
     words: list
     unknown: set
+
+    @property
+    def runs_left(self):
+        """Whether the sentence is read from right to left: most of its letters are."""
+        letters = "".join(self.words)
+        to_right = sum(unicodedata.bidirectional(letter) == "L" for letter in letters)
+        return sum(map(is_read_from_the_right, letters)) > to_right
 
     @property
     def texts(self):
@@ -129,9 +138,24 @@ def _ems(word):
     return 0.62 * (len(word) - wide) + 1.0 * wide
 
 
-def draw_cells(ax, grid, vmax):
-    """Draw the weights, the darker the more, with thin lines between the cells."""
-    image = ax.imshow(grid, cmap="Blues", vmin=0.0, vmax=vmax, aspect="equal")
+def unknown():
+    """Return the colour of words that the vocabulary lacks."""
+    return _UNKNOWN[is_dark()]
+
+
+def faded():
+    """Return the colour of what is written beside a picture."""
+    return _FADED[is_dark()]
+
+
+def draw_cells(ax, grid, vmax, leftwards=False):
+    """Draw the weights, the darker the more, with thin lines between the cells.
+
+    The columns of a sentence in Arabic or Hebrew run leftwards, as it is read.
+    """
+    image = ax.imshow(grid, cmap=COLOURS, vmin=0.0, vmax=vmax, aspect="equal")
+    if leftwards:
+        ax.invert_xaxis()
     rows, columns = grid.shape
     ax.set_xticks(np.arange(0.5, columns - 1), minor=True)
     ax.set_yticks(np.arange(0.5, rows - 1), minor=True)
@@ -159,13 +183,13 @@ def draw_columns(ax, side, size, cell):
 def _draw_side(axis, side, rotation, size):
     """Write the words along an axis; outline those that are unknown."""
     axis.set_ticks(range(len(side.words)), labels=side.words, size=size, **_AS_WRITTEN)
-    axis.set_label_text(side.name, fontsize=9, color=_FADED, **_AS_WRITTEN)
+    axis.set_label_text(side.name, fontsize=9, color=faded(), **_AS_WRITTEN)
     for position, label in enumerate(axis.get_ticklabels()):
         if rotation:
             label.set(rotation=rotation, ha="left", va="center", rotation_mode="anchor")
         if position in side.unknown:
-            label.set_color(_UNKNOWN_COLOR)
-            frame = {"boxstyle": "round,pad=0.12", "fc": "none", "ec": _UNKNOWN_COLOR, "lw": 0.8}
+            label.set_color(unknown())
+            frame = {"boxstyle": "round,pad=0.12", "fc": "none", "ec": unknown(), "lw": 0.8}
             label.set_bbox(frame)
 
 
@@ -179,16 +203,16 @@ def draw_color_bar(image, ax):
     bar = ax.figure.colorbar(image, cax=ax)
     bar.outline.set(edgecolor="0.6", linewidth=0.8)
     ax.tick_params(labelsize=9, length=3, color="0.6")
-    bar.set_label("attention weight", fontsize=9, color=_FADED)
+    bar.set_label("attention weight", fontsize=9, color=faded())
 
 
 def draw_notes(ax, has_unknown, has_links=False, below=0):
     """Say what the outlines mean, `below` points deeper than right under the cells."""
     notes = []
     if has_unknown:
-        notes.append(("outlined word: not in the vocabulary", _UNKNOWN_COLOR))
+        notes.append(("outlined word: not in the vocabulary", unknown()))
     if has_links:
-        notes.append(("outlined cell: aligned words", _LINK_NOTE_COLOR))
+        notes.append(("outlined cell: aligned words", _LINK_NOTE[is_dark()]))
     for line, (note, color) in enumerate(notes):
         place = {"xy": (0, 0), "xycoords": "axes fraction", "textcoords": "offset points"}
         ax.annotate(

@@ -198,3 +198,29 @@ def test_arguments_that_do_not_fit_are_refused_and_nothing_is_written(tmp_path, 
     with pytest.raises(ValueError, match=message):
         plot_attention(**{**arguments, **change}, path=tmp_path / "x.png")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore:matplotlib .* writes Arabic and Hebrew letter by letter")
+def test_a_sentence_that_is_read_from_the_right_has_its_first_word_at_the_right(ax):
+    hebrew = ["האם", "אתם", "עדיין", "בבית", "?"]
+    plot_attention(WEIGHTS, hebrew, TARGET, ax=ax)
+    np.testing.assert_array_equal(ax.images[0].get_array(), WEIGHTS)
+    assert labels(ax.xaxis) == hebrew
+    first, last = ax.get_xlim()
+    assert first > last
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # rows still go down
+
+
+@pytest.mark.filterwarnings("ignore:matplotlib .* writes Arabic and Hebrew letter by letter")
+def test_arabic_in_rows_leaves_the_columns_as_they_are(ax):
+    plot_attention(WEIGHTS, CONTEXT, ["في", "البيت", "؟"], ax=ax)
+    assert ax.get_xlim()[0] < ax.get_xlim()[1]
+
+
+def test_a_matplotlib_that_cannot_join_letters_says_so(ax, monkeypatch):
+    import matplotlib
+
+    monkeypatch.setattr(matplotlib, "__version_info__", (3, 10, 3))
+    monkeypatch.setattr(matplotlib, "__version__", "3.10.3")
+    with pytest.warns(UserWarning, match=r"matplotlib 3\.10\.3 writes Arabic and Hebrew letter by"):
+        plot_attention(WEIGHTS, CONTEXT, ["في", "البيت", "؟"], ax=ax)

@@ -8,11 +8,14 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
 from keras_attention.plotting import (
     check_plot_path,
+    page,
     plot_attention,
     plot_attention_grid,
+    plot_coloured_text,
     plot_history,
 )
 
@@ -118,3 +121,16 @@ def test_drawing_warns_of_nothing(tmp_path):
         for i in range(23):  # more figures than pyplot keeps without a warning
             plot_attention(WEIGHTS, CONTEXT, TARGET, path=tmp_path / f"{i}.svg")
     assert len(list(tmp_path.iterdir())) == 23
+
+
+def test_a_dark_page_has_pale_letters(tmp_path):
+    with page(dark=True):
+        dark = plot_attention(np.eye(2), ["a", "b"], ["c", "d"], path=tmp_path / "d.png")
+        text = plot_coloured_text(np.eye(2), ["a", "b"], ["c", "d"], path=tmp_path / "t.png")
+    pale = plot_attention(np.eye(2), ["a", "b"], ["c", "d"], path=tmp_path / "p.png")
+    for ax, expected in ((dark, 0.0), (text, 0.0), (pale, 1.0)):
+        assert ax.figure.get_facecolor()[:3] == (expected,) * 3
+    for ax, is_pale in ((dark, True), (pale, False)):
+        for letters in (ax.yaxis.get_ticklabels()[0], ax.yaxis.label):
+            assert (sum(to_rgb(letters.get_color())) > 1.5) is is_pale
+    assert to_rgb(text.texts[-3].get_color()) == (1.0, 1.0, 1.0)  # the target word

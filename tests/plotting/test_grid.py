@@ -241,3 +241,11 @@ def test_a_refused_picture_leaves_no_figure_behind():
     with pytest.raises(ValueError, match="columns"):
         plot_attention_grid(HEADS, CONTEXT, TARGET, columns=-1)
     assert plt.get_fignums() == before
+
+
+@pytest.mark.filterwarnings("ignore:matplotlib .* writes Arabic and Hebrew letter by letter")
+def test_every_panel_of_a_sentence_that_is_read_from_the_right_begins_at_the_right():
+    hebrew = ["האם", "אתם", "בבית"]
+    panels = {f"head {n}": np.eye(3) for n in range(4)}
+    axes = plot_attention_grid(panels, hebrew, ["are", "you", "home"], columns=2)
+    assert all(ax.get_xlim()[0] > ax.get_xlim()[1] for ax in axes)

@@ -1,0 +1,262 @@
+"""Text coloured by attention: a line a target word, and over time as an animation."""
+
+import io
+from pathlib import Path
+
+from keras_attention.files import written_whole
+from keras_attention.plotting import heatmaps
+from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+
+_WIDTH, _NARROWEST = 9.0, 3.5  # of a page, inches
+_SIZE, _LARGE = 11, 17  # of letters, points
+_PALEST = 0.55  # share of the darkest, from which on letters are white
+
+
+def plot_coloured_text(
+    weights,
+    context_tokens,
+    target_tokens,
+    *,
+    unknown_context=(),
+    unknown_target=(),
+    axis_names=("target", "context"),
+    vmax=None,
+    title=None,
+    path=None,
+):
+    """Draw the context once for every target word, the darker a word, the more it was looked at.
+
+    Easier to read aloud than a heat map, and as wide as a page however long the sentences are. What
+    `path` means for the figure is as in `plot_attention`, and so do the arguments that are not
+    named here.
+
+    Args:
+        weights: `(T, S)`, or `(H, T, S)`, of which the mean over the heads is drawn.
+        context_tokens: S words.
+        target_tokens: T words.
+        unknown_context: as for `plot_attention`; they are underlined.
+        unknown_target: the same for the target words.
+        axis_names: what the two texts are called, that of the target words first.
+        vmax: the weight that is drawn darkest; by default the largest.
+        title: a line above.
+        path: file to save to.
+
+    Returns:
+        The matplotlib `Axes`.
+
+    Raises:
+        ValueError: as `plot_attention` does.
+        OSError: `path` cannot be written.
+    """
+    path = None if path is None else check_plot_path(path)
+    grid, rows, columns, shade = _checked(
+        weights, context_tokens, target_tokens, unknown_context, unknown_target, axis_names, vmax
+    )
+    boxes = boxes_for([*rows.texts, *columns.texts, title or ""])
+    rows, columns = rows.boxed(boxes), columns.boxed(boxes)
+    margin = heatmaps.width_of([*rows.words, rows.name], _SIZE) + 0.3
+    lines = _broken(columns.words, _SIZE, _WIDTH - margin - 0.2)
+    pitch = 0.3 * len(lines) + 0.08
+    width = max(margin + _widest(lines, _SIZE) + 0.2, _NARROWEST)
+    height = pitch * len(rows.words) + (0.9 if title else 0.5)
+    ax = _page(width, height, path)
+    top = height - (0.6 if title else 0.2)
+    faded = {"size": 9, "color": heatmaps.faded(), "va": "center", "parse_math": False}
+    ax.text(margin - 0.15, top, rows.name, ha="right", **faded)
+    ax.text(margin, top, columns.name, **faded)
+    if title:
+        heatmaps.draw_title(ax, title.translate(boxes), 12, y=1 - 0.35 / height)
+    for number, word in enumerate(rows.words):
+        y = top - 0.28 - pitch * number
+        color = heatmaps.unknown() if number in rows.unknown else _ink()
+        place = {"ha": "right", "va": "center", "size": _SIZE, "parse_math": False}
+        ax.text(margin - 0.15, y, word, color=color, **place)
+        _write(ax, lines, columns, shade(grid[number]), margin, y, _SIZE)
+    if path is not None:
+        save(ax.figure, path)
+    return ax
+
+
+def animate_attention(
+    weights,
+    context_tokens,
+    target_tokens,
+    path,
+    *,
+    unknown_context=(),
+    unknown_target=(),
+    axis_names=("target", "context"),
+    vmax=None,
+    title=None,
+    seconds=0.9,
+):
+    """Write an animation: word after word of the target appears, and the context is coloured.
+
+    Args:
+        weights: as for `plot_coloured_text`, and so are the arguments that are not named here.
+        context_tokens: S words.
+        target_tokens: T words.
+        path: the GIF to write.
+        unknown_context: as for `plot_attention`.
+        unknown_target: the same for the target words.
+        axis_names: what the two texts are called.
+        vmax: the weight that is drawn darkest.
+        title: a line above.
+        seconds: that a word stands; the last one stands three times as long.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: as `plot_attention` does; or the file is no GIF, or there is no time.
+        OSError: `path` cannot be written.
+    """
+    path = check_animation_path(path)
+    if not seconds > 0:
+        raise ValueError(f"seconds must be positive, got {seconds}")
+    grid, rows, columns, shade = _checked(
+        weights, context_tokens, target_tokens, unknown_context, unknown_target, axis_names, vmax
+    )
+    boxes = boxes_for([*rows.texts, *columns.texts, title or ""])
+    rows, columns = rows.boxed(boxes), columns.boxed(boxes)
+    above = _broken(columns.words, _LARGE, _WIDTH - 0.6)
+    below = _broken(rows.words, _LARGE, _WIDTH - 0.6)
+    width = max(_widest([*above, *below], _LARGE) + 0.6, _NARROWEST)
+    height = 0.46 * (len(above) + len(below)) + (1.5 if title else 1.1)
+    frames = []
+    for now in range(len(rows.words)):
+        ax = _page(width, height, path)
+        top = height - (0.6 if title else 0.2)
+        faded = {"size": 9, "color": heatmaps.faded(), "va": "center", "parse_math": False}
+        if title:
+            heatmaps.draw_title(ax, title.translate(boxes), 12, y=1 - 0.35 / height)
+        ax.text(0.3, top, columns.name, **faded)
+        _write(ax, above, columns, shade(grid[now]), 0.3, top - 0.4, _LARGE)
+        middle = top - 0.46 * len(above) - 0.35
+        ax.text(0.3, middle, rows.name, **faded)
+        written = [heatmaps.unknown() if place == now else _ink() for place in range(now + 1)]
+        colours = [("none", color) for color in written]
+        _write(ax, below, rows, colours, 0.3, middle - 0.4, _LARGE)
+        frames.append(_as_image(ax.figure))
+    held = [round(1000 * seconds)] * (len(frames) - 1) + [round(3000 * seconds)]
+    moving = io.BytesIO()
+    frames[0].save(
+        moving, "GIF", save_all=True, append_images=frames[1:], duration=held, loop=0, optimize=True
+    )
+    with written_whole(path) as part:
+        part.write_bytes(moving.getvalue())
+    return path
+
+
+def check_animation_path(path):
+    """Check that an animation can be saved at `path`: call it before long work, not after.
+
+    Args:
+        path: the file to be; nothing is created.
+
+    Returns:
+        `path` as a `pathlib.Path`.
+
+    Raises:
+        ValueError: it does not end in `.gif`.
+        OSError: as `check_plot_path` does.
+    """
+    path = Path(path)
+    if path.suffix.lower() != ".gif":
+        raise ValueError(f"the path of an animation must end in .gif, got '{path}'")
+    check_plot_path(path.with_suffix(".png"))
+    if path.is_dir():
+        raise IsADirectoryError(f"path must be a file, got the folder '{path}'")
+    return path
+
+
+def _checked(weights, context, target, unknown_context, unknown_target, axis_names, vmax):
+    """Return the weights, both sides, and what gives (background, letters) for a row of weights."""
+    import matplotlib
+
+    rows, columns = heatmaps.as_sides(context, target, unknown_context, unknown_target, axis_names)
+    grid = heatmaps.as_grid("weights", weights, len(rows.words), len(columns.words))
+    vmax = heatmaps.as_vmax(vmax, [grid])
+    colours = matplotlib.colormaps[heatmaps.COLOURS]
+
+    def shade(row):
+        shares = [min(weight / vmax, 1.0) for weight in row]
+        return [(colours(share), "white" if share > _PALEST else "black") for share in shares]
+
+    return grid, rows, columns, shade
+
+
+def _ink():
+    """Return the colour of letters on the page: a style may be dark."""
+    import matplotlib
+
+    return matplotlib.rcParams["text.color"]
+
+
+def _broken(words, size, width):
+    """Break words into lines of so many inches: lists of (position, word)."""
+    lines, used = [[]], 0.0
+    for position, word in enumerate(words):
+        wide = _room(word, size)
+        if lines[-1] and used + wide > width:
+            lines.append([])
+            used = 0.0
+        lines[-1].append((position, word))
+        used += wide
+    return lines
+
+
+def _room(word, size):
+    """Return the inches that a word takes, with the space after it."""
+    return heatmaps.width_of([word], size) + 0.7 * size / 72
+
+
+def _widest(lines, size):
+    """Return the inches of the longest line."""
+    return max(sum(_room(word, size) for _, word in line) for line in lines)
+
+
+def _page(width, height, path):
+    """Return axes over the whole of a new figure, in inches, without anything in them."""
+    ax = new_figure((width, height), path, layout=None).add_axes((0, 0, 1, 1))
+    ax.set(xlim=(0, width), ylim=(0, height))
+    ax.axis("off")
+    return ax
+
+
+def _write(ax, lines, side, colours, left, top, size):
+    """Write lines of words, each in the middle of its room; words without a colour are left out.
+
+    A sentence in Arabic or Hebrew begins at the right.
+    """
+    from matplotlib.patches import Rectangle
+
+    high = 1.7 * size / 72
+    for number, line in enumerate(lines):
+        x, y = left, top - number * 1.1 * high
+        for position, word in line:
+            if position >= len(colours):
+                return
+            background, letters = colours[position]
+            wide = _room(word, size)
+            begin = ax.get_xlim()[1] - 0.2 - (x - left) - wide if side.runs_left else x
+            corner = begin + 0.02, y - high / 2
+            ax.add_patch(Rectangle(corner, wide - 0.04, high, color=background, lw=0))
+            style = {"ha": "center", "va": "center", "size": size, "parse_math": False}
+            ax.text(begin + wide / 2, y, word, color=letters, **style)
+            if position in side.unknown:
+                ends, line_y = [begin + 0.06, begin + wide - 0.06], [y - high / 2 + 0.03] * 2
+                ax.plot(ends, line_y, color=heatmaps.unknown(), lw=1.4)
+            x += wide
+
+
+def _as_image(figure):
+    """Return a figure as a picture of Pillow, with the few colours of a GIF."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from PIL import Image
+
+    figure.set_dpi(90)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    picture = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba())
+    return picture.convert("RGB").quantize(64)

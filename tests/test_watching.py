@@ -1,0 +1,126 @@
+"""What a run leaves when it is watched, and that watching changes nothing else."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_attention import runs, scoring
+from keras_attention.translator import Translator
+from keras_attention.watching import TranslateEachEpoch
+from tests.conftest import RUN_FILES, files
+
+SENTENCES = ["El niño come.", "¿La casa es roja?"]
+
+
+@pytest.fixture(scope="module")
+def watched(tiny_run, tmp_path_factory):
+    """Train the tiny run once more, watched."""
+    folder = tmp_path_factory.mktemp("watched") / "run"
+    runs.train(
+        tiny_run.train,
+        tiny_run.validation,
+        folder,
+        tiny_run.settings,
+        sources=tiny_run.sources,
+        watched=SENTENCES,
+        bleu_sample=5,
+        verbose=0,
+    )
+    return folder
+
+
+def records(path):
+    """Return the events of a file that TensorBoard reads, without TensorBoard."""
+    import tensorflow as tf
+
+    events, data = [], path.read_bytes()
+    while data:  # length, its checksum, the event, its checksum
+        (length,) = struct.unpack("<Q", data[:8])
+        event = tf.compat.v1.Event()
+        event.ParseFromString(data[12 : 12 + length])
+        events.append(event)
+        data = data[16 + length :]
+    return events
+
+
+def test_watching_changes_nothing_but_what_it_adds(tiny_run, watched):
+    history, plain = (
+        json.loads((folder / "history.json").read_text()) for folder in (watched, tiny_run.folder)
+    )
+    added = {"val_bleu", "val_bleu_words"}
+    assert set(history) == {*plain, *added}
+    assert {name: history[name] for name in plain} == plain
+    assert set(files(watched)) >= set(RUN_FILES)
+    assert (watched / "config.json").read_text() == (tiny_run.folder / "config.json").read_text()
+
+
+def test_every_epoch_draws_every_sentence(tiny_run, watched):
+    pictures = sorted((watched / "watched").glob("*.png"))
+    assert [path.name for path in pictures] == [
+        f"epoch-{epoch:04d}-{number}.png"
+        for epoch in range(1, tiny_run.settings.epochs + 1)
+        for number in (1, 2)
+    ]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
+    assert len({path.read_bytes() for path in pictures}) == len(pictures)
+
+
+def test_the_score_of_the_last_epoch_is_that_of_the_model_then(tiny_run, watched):
+    history = json.loads((watched / "history.json").read_text())
+    best = int(np.argmin(history["val_masked_loss"]))
+    sample = tiny_run.validation[:: len(tiny_run.validation) // 5][:5]
+    scores = scoring.bleu(Translator.load(watched), sample)
+    assert history["val_bleu"][best] == pytest.approx(scores.as_written.value)
+    assert history["val_bleu_words"][best] == pytest.approx(scores.words.value)
+
+
+def test_tensorboard_has_the_scores_and_the_pictures(tiny_run, watched):
+    history = json.loads((watched / "history.json").read_text())
+    (path,) = (watched / "watched" / "events").iterdir()
+    values = [(event.step, value) for event in records(path) for value in event.summary.value]
+    bleu = {step: value.simple_value for step, value in values if value.tag == "val_bleu_words"}
+    assert list(bleu) == [1, 2, 3, 4]
+    assert list(bleu.values()) == pytest.approx(history["val_bleu_words"], rel=1e-6)
+    pictures = [(step, value) for step, value in values if value.HasField("image")]
+    assert [(step, value.tag) for step, value in pictures] == [
+        (epoch, f"sentence {number}: {sentence}")
+        for epoch in range(1, 5)
+        for number, sentence in enumerate(SENTENCES, start=1)
+    ]
+    first = (watched / "watched" / "epoch-0001-1.png").read_bytes()
+    image = pictures[0][1].image
+    assert image.encoded_image_string == first
+    assert (image.width, image.height) == struct.unpack(">II", first[16:24])
+
+
+def test_what_cannot_be_watched_says_so_before_training(tiny_run, tmp_path):
+    arguments = tiny_run.train, tiny_run.validation, tmp_path / "run", tiny_run.settings
+    with pytest.raises(ValueError, match="nothing to translate"):
+        runs.train(*arguments, watched=["   "], verbose=0)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_without_attention_has_nothing_to_draw(tiny_run, tmp_path, monkeypatch):
+    monkeypatch.setattr(Translator, "heads", lambda self: [])
+    with pytest.raises(ValueError, match="this one has no attention"):
+        TranslateEachEpoch(tiny_run.translator, tmp_path, sentences=SENTENCES)
+    TranslateEachEpoch(tiny_run.translator, tmp_path, sample=tiny_run.validation)
+
+
+def test_a_run_on_several_devices_is_not_watched(tiny_run, tmp_path):
+    from keras_attention.distribution import Distribution
+
+    with pytest.raises(ValueError, match="several devices cannot be watched"):
+        runs.train(
+            tiny_run.train,
+            tiny_run.validation,
+            tmp_path / "run",
+            tiny_run.settings,
+            watched=SENTENCES,
+            distribution=Distribution(engine=object()),
+        )
+    assert not (tmp_path / "run").exists()
