@@ -25,7 +25,10 @@ The rooms, in reading order; a module imports only modules that stand above it:
 - `translation`: `Translation(text, tokens, attention)`, with its pictures.
 - `translator`: sentence to `Translation`; save and load.
 - `writer`: a character model that writes on from a prompt; save and load.
+- `serving`: a local page to type sentences on; Gradio is its extra, `demo`.
+- `export`: a translator for programs without this package: SavedModel, ONNX, CTranslate2.
 - `scoring`: how good a translator is: loss, BLEU, and whether it looks at the right word.
+- `watching`: a translator while it learns: heat maps and BLEU after every epoch.
 - `distribution`: a run on several devices, in several processes, on several machines.
 - `settings`: what decides the outcome of a run.
 - `runs`: one training run, from a corpus to a folder with everything in it.
@@ -54,18 +57,21 @@ _ROOMS = (
     "decoding",
     "distribution",
     "evaluation",
+    "export",
     "grammar",
     "heap",
     "lab",
     "plotting",
     "runs",
     "scoring",
+    "serving",
     "settings",
     "tasks",
     "text",
     "translation",
     "translator",
     "viewing",
+    "watching",
     "writer",
 )
 _NAMES = {

@@ -1,4 +1,4 @@
-"""The command line: `keras-attention demo | train | translate | view | evaluate | compare | …`.
+"""The command line: `keras-attention demo | train | translate | view | serve | evaluate | …`.
 
 Thin: reads arguments, calls the rooms, prints. A wrong input is one line on stderr and exit code 2.
 Keras is imported inside the commands, so that `--help` answers at once.
@@ -14,7 +14,9 @@ from keras_attention.cli import (
     compile_check,
     demo,
     evaluate,
+    export,
     lab,
+    serve,
     train,
     translate,
     view,
@@ -33,7 +35,9 @@ for command in (
     train.train,
     translate.translate,
     view.view,
+    serve.serve,
     evaluate.evaluate,
+    export.export,
     compare.compare,
     write.write,
     compile_check.compile_check,

@@ -109,14 +109,15 @@ class WordPieces(Tokens):
         import tensorflow as tf
 
         pieces = {}
-        found = self._tokenizer.tokenize(tf.constant(tokens, dtype=tf.string)).to_list()
+        found = self.tokenizer.tokenize(tf.constant(tokens, dtype=tf.string)).to_list()
         for token, ids in zip(tokens, found, strict=True):
             parts = [token] if UNKNOWN in ids else [self.words[number] for number in ids]
             pieces[token] = [(p, p.removeprefix(CONTINUATION).strip(JOINER)) for p in parts]
         return pieces
 
     @cached_property
-    def _tokenizer(self):
+    def tokenizer(self):
+        """What looks up words and marks, TensorFlow Text's `FastWordpieceTokenizer`."""
         # KerasNLP's `WordPieceTokenizer` wraps this one, for words of up to 100 bytes only.
         import tensorflow as tf
 
@@ -201,10 +202,16 @@ def split_marks(sentence):
 
 @cache
 def _pattern():
+    return re.compile(rf"{word_pattern()}|\S")
+
+
+@cache
+def word_pattern():
+    """Return the regular expression of a word, for Python's `re` and for RE2."""
     characters = map(chr, range(sys.maxunicode + 1))  # `re` has no classes of Unicode as \p{L}
     runs = [list(run) for is_word, run in groupby(characters, _is_of_words) if is_word]
     letter = f"[{''.join(f'{run[0]}-{run[-1]}' for run in runs)}]"
-    return re.compile(rf"{letter}+(?:[{_APOSTROPHES}]{letter}+)*|\S")
+    return rf"{letter}+(?:[{_APOSTROPHES}]{letter}+)*"
 
 
 def _is_of_words(character):

@@ -1,0 +1,61 @@
+"""`keras-attention export`: a translator for programs that do not have this package."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_attention.cli.options import Run
+
+
+def _of_search(description, default):
+    return typer.Option(help=description, rich_help_panel="Which translation", show_default=default)
+
+
+def export(
+    run: Run,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--format", help="`saved-model`, `onnx` or `ctranslate2`.", show_default=False
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write.", show_default=False)],
+    beam: Annotated[
+        int | None,
+        _of_search("Of a SavedModel: hypotheses that are followed at once; 1 is greedy.", "1"),
+    ] = None,
+    length_penalty: Annotated[
+        float | None,
+        _of_search("Of a SavedModel with a beam: 0 is none, larger favours longer ones.", "0.6"),
+    ] = None,
+    max_length: Annotated[
+        int | None,
+        _of_search("Of a SavedModel and of ONNX: most tokens of a translation.", "50"),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace what was exported to this folder before.")
+    ] = False,
+):
+    """Export a model, to be run where this package is not.
+
+    `saved-model`: a TensorFlow SavedModel, strings in and strings out. `onnx`: a graph that reads
+    ids and one that writes the next token, `pip install keras-attention[onnx]`. `ctranslate2`: a
+    Transformer for CTranslate2, `pip install keras-attention[ctranslate2]`.
+    """
+    from keras_attention.export import check_export
+    from keras_attention.export import export as write
+
+    given = {"max_length": max_length, "beam": beam, "length_penalty": length_penalty}
+    options = {name: value for name, value in given.items() if value is not None}
+    check_export(kind, out, force=force, **options)
+    if "keras" not in sys.modules:  # a model that was trained on another backend is the same here
+        os.environ["KERAS_BACKEND"] = "tensorflow"
+    from keras_attention import decoding
+    from keras_attention.translator import Translator
+
+    decoding.check_options(**options)
+    write(Translator.load(run), kind, out, force=force, **options)
+    print(f"Exported as {kind}: {out}", file=sys.stderr)

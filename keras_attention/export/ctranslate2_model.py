@@ -1,0 +1,152 @@
+"""CTranslate2: a Transformer's weights by `ctranslate2.specs`, tokens in and tokens out.
+
+The same function: post-norm or pre-norm, Keras' ε of layer norm, the package's sinusoids, tied or
+untied logits. CTranslate2 keeps a matrix as (output, input), Keras as (input, output).
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from keras_attention.text import END, SPECIAL_WORDS, START, UNKNOWN
+from keras_attention.translator import CONTEXT_FILE, TARGET_FILE
+
+_BLANK = "<blank>"  # CTranslate2 wants a word for each id, and no word is empty
+_MOST_POSITIONS = 1024  # its own limit of a sentence
+
+
+def write_ctranslate2(translator, folder):
+    """Write a folder that `ctranslate2.Translator(folder)` loads.
+
+    Its sentences are lists of tokens, without `[START]` and `[END]`, which it adds itself:
+
+        spanish = WordPieces.load("casa/context_vocabulary.txt")
+        tokens = [piece for piece, _ in spanish.tokenize(["¿Todavía están en casa?"])[0]]
+        found = ctranslate2.Translator("casa").translate_batch([tokens])[0].hypotheses[0]
+        WordPieces.load("casa/target_vocabulary.txt").join(found)
+
+    Padding and `[START]`, which this package never writes, are ruled out by
+    `suppress_sequences=[["<blank>"], ["[START]"]]`; a trained model does not write them anyway.
+
+    Args:
+        translator: a `Translator` with a Transformer.
+        folder: the folder to make.
+
+    Raises:
+        ValueError: the model is no Transformer that CTranslate2 has.
+    """
+    from ctranslate2.specs import TransformerSpec
+
+    encoder, decoder = (translator.model.get_layer(side) for side in ("encoder", "decoder"))
+    blocks = [layer for layer in encoder.layers if layer.name.startswith("self_attention_")]
+    if not blocks:
+        raise ValueError(
+            f"ctranslate2 is for Transformers, got no Transformer but {translator.model.name}"
+        )
+    attention, width = blocks[0].attention, blocks[0].norm.gamma.shape[0]
+    if attention.num_heads * attention.key_dim != width:
+        raise ValueError(
+            f"in CTranslate2 the heads are together as wide as the model, {width}, got "
+            f"{attention.num_heads} heads of {attention.key_dim}"
+        )
+    spec = TransformerSpec.from_config(
+        len(blocks), attention.num_heads, pre_norm=blocks[0].norm_first
+    )
+    _encoder(spec.encoder, encoder, width)
+    _decoder(spec.decoder, decoder, width)
+    sides = (translator.context_vocabulary, translator.target_vocabulary)
+    spec.register_source_vocabulary([_BLANK, *sides[0].words[1:]])
+    spec.register_target_vocabulary([_BLANK, *sides[1].words[1:]])
+    spec.config.unk_token = SPECIAL_WORDS[UNKNOWN]
+    spec.config.bos_token = spec.config.decoder_start_token = SPECIAL_WORDS[START]
+    spec.config.eos_token = SPECIAL_WORDS[END]
+    spec.config.add_source_bos = spec.config.add_source_eos = True
+    spec.config.layer_norm_epsilon = blocks[0].norm.epsilon
+    spec.validate()
+    spec.optimize(quantization=None)
+    folder = Path(folder)
+    folder.mkdir(parents=True)
+    spec.save(str(folder))
+    for vocabulary, name in zip(sides, (CONTEXT_FILE, TARGET_FILE), strict=True):
+        vocabulary.save(folder / name)
+
+
+def _encoder(spec, encoder, width):
+    spec.scale_embeddings = _scaled(encoder)
+    spec.embeddings[0].weight = _array(encoder.get_layer("context_embedding").embeddings)
+    spec.position_encodings.encodings = _positions(encoder, "context", width)
+    for number, layer in enumerate(spec.layer, start=1):
+        _attention(layer.self_attention, encoder.get_layer(f"self_attention_{number}"), own=True)
+        _feed_forward(layer.ffn, encoder.get_layer(f"feed_forward_{number}"))
+    if spec.pre_norm:
+        _norm(spec.layer_norm, encoder.get_layer("context_norm"))
+
+
+def _decoder(spec, decoder, width):
+    embedding = decoder.get_layer("target_embedding")
+    spec.scale_embeddings = _scaled(decoder)
+    spec.embeddings.weight = _array(embedding.embeddings)
+    spec.position_encodings.encodings = _positions(decoder, "target", width)
+    if "logits" in {layer.name for layer in decoder.layers}:
+        _linear(spec.projection, decoder.get_layer("logits"))
+    else:
+        spec.projection.weight = _array(embedding.embeddings)
+    for number, layer in enumerate(spec.layer, start=1):
+        _attention(layer.self_attention, decoder.get_layer(f"self_attention_{number}"), own=True)
+        _attention(layer.attention, decoder.get_layer(f"cross_attention_{number}"), own=False)
+        _feed_forward(layer.ffn, decoder.get_layer(f"feed_forward_{number}"))
+    if spec.pre_norm:
+        _norm(spec.layer_norm, decoder.get_layer("target_norm"))
+
+
+def _attention(spec, block, own):
+    """Copy an attention; to its own sentence, or to the memory."""
+    query, key, value, output = (
+        _dense_of(block.attention.projections, name)
+        for name in ("query", "key", "value", "attention_output")
+    )
+    groups = [[query, key, value], [output]] if own else [[query], [key, value], [output]]
+    for linear, parts in zip(spec.linear, groups, strict=True):
+        linear.weight = np.concatenate([weight for weight, _ in parts])
+        linear.bias = np.concatenate([bias for _, bias in parts])
+    _norm(spec.layer_norm, block.norm)
+
+
+def _dense_of(projections, name):
+    """Return weight (output, input) and bias (output,) of one of Keras' projections."""
+    by_path = {"/".join(w.path.split("/")[-2:]): _array(w) for w in projections.weights}
+    kernel, bias = by_path[f"{name}/kernel"], by_path[f"{name}/bias"].reshape(-1)
+    # (D, H, K) of what comes in, (H, K, D) of what goes out
+    return np.ascontiguousarray(kernel.reshape(-1, len(bias)).T), bias
+
+
+def _feed_forward(spec, block):
+    _linear(spec.linear_0, block.widen)
+    _linear(spec.linear_1, block.narrow)
+    _norm(spec.layer_norm, block.norm)
+
+
+def _linear(spec, layer):
+    spec.weight = np.ascontiguousarray(_array(layer.kernel).T)
+    spec.bias = _array(layer.bias)
+
+
+def _norm(spec, norm):
+    spec.gamma, spec.beta = _array(norm.gamma), _array(norm.beta)
+
+
+def _scaled(model):
+    return any("_scale" in layer.name for layer in model.layers)
+
+
+def _positions(model, side, width):
+    """Return what the model's own layer adds to each position, (positions, D)."""
+    layer = model.get_layer(f"{side}_positions")
+    most = min(_MOST_POSITIONS, getattr(layer, "length", _MOST_POSITIONS))
+    return _array(layer(np.zeros((1, most, width), dtype="float32")))[0]
+
+
+def _array(tensor):
+    import keras
+
+    return np.asarray(keras.ops.convert_to_numpy(tensor), dtype="float32")

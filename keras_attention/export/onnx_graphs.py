@@ -1,0 +1,129 @@
+"""ONNX: `encode.onnx` reads a sentence, `step.onnx` writes on, `config.json` says how they fit.
+
+    encode   context (B, S) → memory…, state…
+    step     tokens (B, T), memory…, state… → logits (B, T, V), weights… (B, [H,] T, S), next_state…
+
+A greedy translation of ids (B, S), each row `[START]`, tokens, `[END]`, then 0:
+
+    config = json.loads((folder / "config.json").read_text())
+    encode, step = (onnxruntime.InferenceSession(folder / f"{n}.onnx") for n in ("encode", "step"))
+    given = dict(zip(config["encode"]["outputs"], encode.run(None, {"context": ids})))
+    tokens = [np.full((len(ids), 1), config["ids"]["start"], "int32")]
+    for _ in range(config["max_length"]):
+        feed = {"tokens": tokens[-1], **given}
+        wanted = ["logits", *config["step"]["state"].values()]
+        logits, *state = step.run(wanted, {n: feed[n] for n in config["step"]["inputs"]})
+        logits[..., [config["ids"]["padding"], config["ids"]["start"]]] = -np.inf
+        tokens.append(logits.argmax(-1).astype("int32"))
+        given |= zip(config["step"]["state"], state)
+
+A row has ended at its first `[END]`. Several tokens may also be fed at once, as long as a state
+with a past has room for all. Words and pieces are looked up in the vocabularies, a token a line.
+"""
+
+import json
+from pathlib import Path
+
+from keras import tree
+
+from keras_attention import __version__, models
+from keras_attention.decoding import check_options
+from keras_attention.export.formats import check_backend
+from keras_attention.text import END, PADDING, START, UNKNOWN
+from keras_attention.translator import CONFIG_FILE, CONTEXT_FILE, TARGET_FILE
+
+OPSET = 17
+
+
+def write_onnx(translator, folder, *, max_length=50):
+    """Write the graphs, the vocabularies and their configuration.
+
+    Args:
+        translator: a `Translator`.
+        folder: the folder to make.
+        max_length: tokens of a translation that a Transformer's state has room for.
+
+    Raises:
+        ValueError: an option is out of range, the model does not compute in float32, or Keras has
+            another backend than TensorFlow.
+        ImportError: tf2onnx or onnx is not installed.
+    """
+    check_options(max_length=max_length)
+    check_backend("onnx")
+    model, folder = translator.model, Path(folder)
+    encode, decoder = models.encode(model, room=max_length), model.get_layer("decoder")
+    carried = {part: encode.output[part] for part in ("memory", "state")}
+    names = ["_".join(map(str, path)) for path, _ in tree.flatten_with_path(carried)]
+    specs = [_spec(name, tensor) for name, tensor in zip(names, tree.flatten(carried), strict=True)]
+    tokens = [_spec(name, decoder.input["target"]) for name in ("context", "tokens")]
+
+    def encode_flat(context):
+        encoded = encode(context, training=False)
+        tensors = tree.flatten({part: encoded[part] for part in carried})
+        return dict(zip(names, tensors, strict=True))
+
+    def step_flat(tokens, *given):
+        given = tree.pack_sequence_as(carried, given)
+        outputs = decoder({**given, "target": tokens}, training=False)
+        state = zip(_of_state(names), tree.flatten(outputs["state"]), strict=True)
+        after = {f"next_{name}": tensor for name, tensor in state}
+        return {"logits": outputs["logits"], **outputs["weights"], **after}
+
+    folder.mkdir(parents=True)
+    config = {
+        "keras_attention": __version__,
+        "model": model.name,
+        "tokens": translator.context_vocabulary.kind,
+        "max_length": max_length,
+        "ids": {"padding": PADDING, "unknown": UNKNOWN, "start": START, "end": END},
+        "vocabularies": {"context": CONTEXT_FILE, "target": TARGET_FILE},
+        "encode": _convert(encode_flat, tokens[:1], folder / "encode.onnx"),
+        "step": {
+            **_convert(step_flat, [tokens[1], *specs], folder / "step.onnx"),
+            "state": {name: f"next_{name}" for name in _of_state(names)},
+        },
+    }
+    translator.context_vocabulary.save(folder / CONTEXT_FILE)
+    translator.target_vocabulary.save(folder / TARGET_FILE)
+    text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+    (folder / CONFIG_FILE).write_text(text, encoding="utf-8")
+
+
+def _of_state(names):
+    return [name for name in names if name.startswith("state")]
+
+
+def _spec(name, tensor):
+    """Describe an input like a symbolic tensor, the first axis of any size."""
+    import tensorflow as tf
+
+    if tensor.dtype not in ("float32", "int32", "bool"):
+        raise ValueError(
+            f"onnx is for models that compute in float32, got {tensor.dtype} for {name}: train "
+            "with --dtype-policy float32"
+        )
+    return tf.TensorSpec(tensor.shape, tensor.dtype, name=name)
+
+
+def _convert(function, specs, path):
+    """Convert a function of tensors to a dictionary of tensors; return the names on both sides."""
+    import tensorflow as tf
+    import tf2onnx
+
+    graph, _ = tf2onnx.convert.from_function(
+        tf.function(function, input_signature=specs, autograph=False),
+        specs,
+        opset=OPSET,
+        custom_op_handlers={"FloorMod": (_floor_mod, [])},
+        output_path=str(path),
+    )
+    return {
+        "inputs": [each.name for each in graph.graph.input],
+        "outputs": [each.name for each in graph.graph.output],
+    }
+
+
+def _floor_mod(context, node, name, arguments):
+    """Let integers keep the remainder of Python: tf2onnx gives negative ones that of C."""
+    del context, name, arguments
+    node.type = "Mod"
