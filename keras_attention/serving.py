@@ -1,0 +1,313 @@
+"""A local page: type a sentence, choose how it is searched, see where the model looked.
+
+What the page shows comes from `answer`, which knows nothing of Gradio; `page` lays it out and
+`serve` keeps it open. Gradio is the extra `demo` and is imported when a page is built. Whatever
+stands in a sentence is escaped, and nothing is loaded from elsewhere.
+"""
+
+import errno
+import html
+import importlib.util
+import os
+import socket
+import time
+from dataclasses import replace
+from typing import NamedTuple
+
+HOST, PORT = "127.0.0.1", 7860
+BEAMS = (1, 2, 4, 8)
+TEMPERATURES = (0.0, 0.5, 1.0, 1.5)  # each has programs of its own, so there are few
+EXAMPLES = (
+    "¿Comieron los niños la manzana roja?",
+    "Los perros grandes no comieron el pan.",
+    "Ayer vimos a la profesora.",
+    "¿Dónde están las llaves?",
+    "Me gusta el libro nuevo.",
+)
+MOST_NAMED = 5  # unknown words that a message lists
+_EXCLUDED = "A beam searches, a temperature draws: choose a beam of 1, or a temperature of 0."
+_STYLE = """
+h1 { margin: 0; }
+#examples { gap: 8px; }
+#examples button { flex: 0 1 auto; min-width: 0 !important; width: auto; }
+/* Without it the circle that is chosen vanishes once it has lost the focus */
+label.selected input[type="radio"] {
+  background-color: var(--checkbox-background-color-selected) !important;
+  border-color: var(--checkbox-border-color-selected) !important;
+}
+#result p { margin: 0; overflow-wrap: anywhere; }
+#result .translation { font-size: 1.6rem; line-height: 1.35; }
+#result .message, #result th { color: var(--body-text-color-subdued); }
+#result table { margin-top: 10px; border-collapse: collapse; }
+#result th { text-align: left; font-weight: normal; }
+#result :is(table, thead, tr, td, th) { border: 0 !important; }
+#result td, #result th { padding: 1px 18px 1px 0 !important; overflow-wrap: anywhere; }
+"""
+
+
+class Answer(NamedTuple):
+    """What the page shows for a sentence; each part may be empty.
+
+    Attributes:
+        text: the translation.
+        candidates: pairs (text, score) of what beam search found, the best first.
+        view: HTML, a frame with where the model looked.
+        message: what else there is to know, in sentences.
+    """
+
+    text: str = ""
+    candidates: tuple = ()
+    view: str = ""
+    message: str = ""
+
+    @property
+    def html(self):
+        """All but the view, as HTML; whatever stands in a sentence is escaped."""
+        parts = []
+        if self.text:
+            parts.append(f'<p class="translation" dir="auto">{html.escape(self.text)}</p>')
+        if self.message:
+            parts.append(f'<p class="message" role="status">{html.escape(self.message)}</p>')
+        if self.candidates:
+            rows = "".join(
+                f'<tr><td>{score:.3f}</td><td dir="auto">{html.escape(text)}</td></tr>'
+                for text, score in self.candidates
+            )
+            head = '<tr><th scope="col">score</th><th scope="col">found by beam search</th></tr>'
+            parts.append(f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>")
+        return "".join(parts)
+
+
+def answer(translator, sentence, beam=1, temperature=0.0, seed=0):
+    """Translate a sentence for the page; what cannot be translated is answered by a message.
+
+    Args:
+        translator: a `Translator`.
+        sentence: a string, as the reader typed it.
+        beam: hypotheses that are followed at once; 1 is greedy. Above, all of them are listed.
+        temperature: 0 takes the likeliest word; above, words are drawn.
+        seed: of the draws.
+
+    Returns:
+        An `Answer`.
+    """
+    if not sentence.strip():
+        return Answer(message="Type a sentence.")
+    if beam > 1 and temperature > 0:
+        return Answer(message=_EXCLUDED)
+    options = {"beam": beam, "n_best": beam, "temperature": temperature, "seed": seed}
+    try:
+        translation = translator(sentence, **options)
+    except ValueError as error:
+        said = str(error)
+        return Answer(message=f"{said[:1].upper()}{said[1:]}.")
+    found = ((each.text, each.score) for each in translation.candidates)
+    return Answer(
+        text=translation.text,
+        candidates=tuple(found) if beam > 1 else (),
+        view=_frame(translation),
+        message=_remarks(translation),
+    )
+
+
+def _frame(translation):
+    """Return where the model looked as a frame; what stands above it on the page is left out."""
+    if not translation.weights:
+        return ""
+    return replace(translation, source="", text="", candidates=()).view()._repr_html_()
+
+
+def _remarks(translation):
+    """Return what the reader of a translation should know, in sentences."""
+    remarks = []
+    unknown = [translation.context_tokens[place] for place in translation.unknown]
+    if unknown:
+        named = ", ".join(f"“{word[:40]}{'…' * (len(word) > 40)}”" for word in unknown[:MOST_NAMED])
+        more = f" and {len(unknown) - MOST_NAMED} more" * (len(unknown) > MOST_NAMED)
+        remarks.append(f"The model does not know {named}{more}.")
+    if not translation.finished:
+        remarks.append(f"Stopped after {len(translation.target_tokens)} tokens, before its end.")
+    if not translation.weights:
+        remarks.append("This model has no attention that could be shown.")
+    return " ".join(remarks)
+
+
+def known_examples(translator):
+    """Return those of the example sentences of which a translator knows every word."""
+    from keras_attention.text import UNKNOWN
+
+    vocabulary = translator.context_vocabulary
+    return [
+        sentence
+        for sentence, tokens in zip(EXAMPLES, vocabulary.tokenize(EXAMPLES), strict=True)
+        if all(vocabulary.id_of(token) != UNKNOWN for token, _ in tokens)
+    ]
+
+
+def warm_up(translator, progress=iter):
+    """Compile what greedy decoding of the examples needs, and thereby of most short sentences.
+
+    Other lengths, beams and temperatures are compiled when they are first asked for.
+
+    Args:
+        translator: a `Translator`.
+        progress: wraps the sequence of lengths, for a progress bar.
+    """
+    sentences = known_examples(translator) or EXAMPLES
+    lengths = {len(tokens) + 2 for tokens in translator.context_vocabulary.tokenize(sentences)}
+    translator.warm_up(lengths, batch_size=1, progress=progress)  # 2: [START] and [END]
+
+
+def check_installed():
+    """Check that Gradio is there.
+
+    Raises:
+        ImportError: it is not; the message says what to install.
+    """
+    if importlib.util.find_spec("gradio") is None:
+        raise ImportError("the page needs Gradio: pip install 'keras-attention[demo]'")
+
+
+def check_address(host=HOST, port=PORT):
+    """Check that one can listen at an address, before anything takes time.
+
+    Args:
+        host: a name or an IPv4 address of this computer.
+        port: a number from 1 to 65535.
+
+    Raises:
+        OSError: one cannot; the message says why.
+    """
+    try:
+        socket.create_server((host, port)).close()
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            reason = f"port {port} of {host} is in use: choose another one, such as {port + 1}"
+        else:
+            reason = f"cannot listen at port {port} of {host}: {error.strerror}"
+        raise OSError(reason) from error
+
+
+def page(translator):
+    """Build the page: a sentence and how it is searched, its translation, and the view.
+
+    Args:
+        translator: a `Translator`.
+
+    Returns:
+        A `gradio.Blocks`, for `serve` or for its own `launch`.
+
+    Raises:
+        ImportError: Gradio is not installed.
+    """
+    gradio = _gradio()
+
+    def show(sentence, beam, temperature, seed):
+        given = answer(translator, sentence, beam, temperature, int(seed or 0))
+        return given.html, given.view
+
+    def choose(beam, temperature):
+        """Leave a reader either the beam or the temperature: they exclude each other."""
+        return (
+            gradio.Radio(interactive=temperature == 0),
+            gradio.Radio(interactive=beam == 1),
+            gradio.Number(visible=temperature > 0),
+        )
+
+    with gradio.Blocks(title="keras_attention", analytics_enabled=False) as blocks:
+        gradio.HTML("<h1>Translate, and see where the model looked</h1>")
+        with gradio.Row(equal_height=True):
+            sentence = gradio.Textbox(
+                label="Sentence", autofocus=True, lines=1, max_lines=4, scale=6, elem_id="sentence"
+            )
+            button = gradio.Button("Translate", variant="primary", scale=1, elem_id="translate")
+        with gradio.Row():
+            beam = gradio.Radio(
+                list(BEAMS),
+                value=BEAMS[0],
+                label="Beam",
+                info="Hypotheses followed at once, and then listed; 1 is greedy.",
+                elem_id="beam",
+            )
+            temperature = gradio.Radio(
+                list(TEMPERATURES),
+                value=TEMPERATURES[0],
+                label="Temperature",
+                info="Above 0 words are drawn; only with a beam of 1.",
+                elem_id="temperature",
+            )
+            seed = gradio.Number(
+                value=0,
+                label="Seed",
+                info="Another one draws other words.",
+                precision=0,
+                minimum=0,
+                visible=False,
+                elem_id="seed",
+            )
+        with gradio.Row(elem_id="examples"):
+            examples = [
+                gradio.Button(each, size="sm", min_width=200) for each in known_examples(translator)
+            ]
+        result = gradio.HTML(elem_id="result")
+        view = gradio.HTML(elem_id="view")
+
+        event = {
+            "fn": show,
+            "inputs": [sentence, beam, temperature, seed],
+            "outputs": [result, view],
+            "concurrency_id": "translator",
+        }
+        gradio.on([sentence.submit, button.click], **event)
+        for each in examples:
+            each.click(lambda text: text, each, sentence).then(**event)
+        for each in (beam, temperature):
+            each.input(choose, [beam, temperature], [beam, temperature, seed])
+    return blocks
+
+
+def serve(translator, host=HOST, port=PORT, open_browser=True):
+    """Show the page until it is interrupted (Ctrl-C).
+
+    Args:
+        translator: a `Translator`.
+        host: where to listen; 127.0.0.1 is for this computer alone.
+        port: a number from 1 to 65535.
+        open_browser: whether to open the page in a browser.
+
+    Raises:
+        ImportError: Gradio is not installed.
+        OSError: one cannot listen there.
+    """
+    check_address(host, port)
+    blocks = page(translator)
+    fonts = {"font": ("system-ui", "sans-serif"), "font_mono": ("ui-monospace", "monospace")}
+    try:
+        _, address, _ = blocks.launch(
+            server_name=host,
+            server_port=port,
+            share=False,
+            inbrowser=open_browser,
+            quiet=True,
+            prevent_thread_lock=True,
+            show_error=True,
+            footer_links=[],
+            theme=_gradio().themes.Default(primary_hue="blue", **fonts),
+            css=_STYLE,
+        )
+        print(f"Open {address} in a browser; Ctrl-C ends it.", flush=True)
+        while True:
+            time.sleep(0.5)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        blocks.close(verbose=False)
+
+
+def _gradio():
+    """Import Gradio, with nothing said to anybody about its use."""
+    check_installed()
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    import gradio
+
+    return gradio
