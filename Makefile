@@ -8,7 +8,7 @@ TRUNK := tests/ops tests/layers tests/models tests/decoding tests/test_training.
 # And what stands on it, where backends could differ.
 ON_JAX := $(TRUNK) tests/text tests/test_translator.py tests/test_scoring.py tests/test_writer.py tests/compiling/test_programs.py
 
-.PHONY: demo test test-torch test-slow mechanisms lab lint bench docs clean
+.PHONY: demo test test-torch test-slow mechanisms lab lint bench notebooks docs clean
 
 demo: $(VENV)/package
 	$(BIN)/keras-attention demo
@@ -40,6 +40,10 @@ lint: $(VENV)/test
 # measures some, on sentences and with models from outside.
 bench: $(VENV)/bench
 	$(BIN)/python -m examples.benchmarks $(BENCH)
+
+# Runs the scripts of examples/ as notebooks and writes these beside them; NAMES="03 09" builds some.
+notebooks: $(VENV)/test
+	$(BIN)/python -m examples.notebooks $(NAMES)
 
 # The documentation, into site/; open site/index.html. A warning, such as a link to nowhere, is an error.
 docs: $(VENV)/docs
