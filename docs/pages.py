@@ -1,11 +1,14 @@
 """What the site has beside the pages of this folder, for `mkdocs`, which reads this as its hook.
 
 A page for every public layer and model builder, from their docstrings; one for every room that a
-user imports from; the figures, which are a part of the README; and pages and pictures from
-elsewhere in the repository, at the places where they are there, so that links hold in both.
+user imports from; the figures, which are a part of the README; a card for every notebook, with a
+picture that it drew; and pages and pictures from elsewhere in the repository, at the places where
+they are there, so that links hold in both.
 """
 
 import ast
+import base64
+import json
 import re
 from pathlib import Path
 
@@ -25,7 +28,10 @@ ROOMS = (
     "translation",
     "translator",
     "writer",
+    "serving",
+    "export",
     "scoring",
+    "watching",
     "runs",
 )
 MIRRORED = (
@@ -35,6 +41,7 @@ MIRRORED = (
     "examples/lab/**/*.txt",
     "examples/lab/results.md",
     "examples/mechanisms/results.*",
+    "examples/mechanisms/pictures/*.png",
     "examples/benchmarks/results/*",
     "data/README.md",
     "CONTRIBUTING.md",
@@ -77,7 +84,18 @@ PICTURES = {
         "Without attention all that is known of a sentence is the state after its last token.",
     ),
 }
+CAPTIONS = ROOT / "examples/mechanisms/pictures/captions.json"  # of the other layers at work
 PICTURES |= {
+    name: (f"examples/mechanisms/pictures/{name}.png", caption)
+    for name, caption in json.loads(CAPTIONS.read_text(encoding="utf-8")).items()
+    if name not in PICTURES
+}
+PICTURES |= {  # those that are a part of another
+    "AttendThenRecur": PICTURES["AttentionRNN"],
+    "BagOfWords": PICTURES["MemoryHop"],
+    "GlimpseNetwork": PICTURES["GlimpseRNN"],
+    "Looks": PICTURES["GlimpseRNN"],
+    "MemoryTimes": PICTURES["MemoryHop"],
     "build_neural_turing_machine": PICTURES["NTMCell"],
     "build_memory_network": PICTURES["MemoryHop"],
     "build_deep_recurrent_attention": PICTURES["GlimpseRNN"],
@@ -99,6 +117,9 @@ def on_files(files, config):
     }
     pages |= {f"reference/{room}.md": f"::: {PACKAGE}.{room}\n" for room in ROOMS}
     pages["figures.md"] = figures()
+    for notebook in notebooks():
+        place = f"examples/{notebook.stem}.png"
+        files.append(File.generated(config, place, content=drawn_by(notebook)))
     for place, text in pages.items():
         files.append(File.generated(config, place, content=text))
     return files
@@ -108,8 +129,43 @@ def on_page_markdown(markdown, page, **_):
     """Let links of the pages of docs/ and of the README lead to where things are on the site."""
     if "/" in page.file.src_uri:
         return markdown
+    markdown = markdown.replace("<!-- notebooks -->", "\n".join(map(card, notebooks())))
     markdown = re.sub(r"\]\(\.\./README\.md(#[\w-]+)?\)", "](figures.md)", markdown)
     return markdown.replace("](../", "](").replace("](docs/", "](")
+
+
+def notebooks():
+    """Return the notebooks, in their order."""
+    return sorted(ROOT.glob("examples/[0-9][0-9]_*.ipynb"))
+
+
+def cells(notebook):
+    """Return the cells of a notebook, as dictionaries."""
+    return json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+
+
+def card(notebook):
+    """Return a notebook as a card of the gallery: title, picture, idea, where to open it."""
+    source = "".join(cells(notebook)[0]["source"])
+    title, address, idea = re.fullmatch(
+        r"# (.*?)\n\n\[!.*\]\((.*?)\)\n\n(.*)", source, re.DOTALL
+    ).groups()
+    parts = [
+        f"- **{title}**",
+        f"![A picture of this notebook](../examples/{notebook.stem}.png)",
+        " ".join(idea.split("*Runs in")[0].split()),
+        f"[Open in Colab]({address})",
+    ]
+    return "\n\n    ".join(parts) + "\n"
+
+
+def drawn_by(notebook):
+    """Return the last picture of a notebook, as PNG."""
+    outputs = [output for cell in cells(notebook) for output in cell.get("outputs", [])]
+    pictures = [
+        output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})
+    ]
+    return base64.b64decode(pictures[-1])
 
 
 def public(room):

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from examples.mechanisms import reading, report
+from examples.mechanisms import portraits, reading, report
 from examples.mechanisms.__main__ import main
 from examples.mechanisms.gallery import TASKS, chosen
 from examples.mechanisms.task import Result, measure
@@ -154,3 +156,26 @@ def test_the_table_shows_the_mean_and_the_worst_seed():
     expected = ("cosine", "dot", "0.750", "0.500", "0.188", "0.250", "5.0")
     assert row.cells() == expected
     assert f"| {' | '.join(expected)} |" in report.markdown([row], 2)
+
+
+def test_a_portrait_shows_where_a_layer_looks(tmp_path):
+    task = replace(TASKS["MonotonicLocalAttention"], steps=2)
+    captions = portraits.draw([task], tmp_path)
+    assert list(captions) == ["MonotonicLocalAttention"]
+    assert captions["MonotonicLocalAttention"].startswith(task.why)
+    picture = tmp_path / "MonotonicLocalAttention.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+    inputs, _ = task.data(np.random.default_rng(0), 5)
+    weights = portraits.weights_of(task.build(True), inputs)["MonotonicLocalAttention"]
+    far = np.abs(np.subtract.outer(*map(np.arange, weights.shape[1:]))) > 3
+    assert weights.shape[0] == 5
+    assert (weights[:, far] == 0).all()
+    assert (weights[:, ~far] > 0).any()
+
+
+def test_every_layer_that_looks_has_a_portrait():
+    folder = Path(ROOT, "examples/mechanisms/pictures")
+    captions = json.loads((folder / "captions.json").read_text(encoding="utf-8"))
+    assert {path.stem for path in folder.glob("*.png")} == set(captions)
+    assert len(captions) >= 15

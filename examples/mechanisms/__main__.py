@@ -3,6 +3,7 @@
 A wrong option is one line on stderr and exit code 2.
 """
 
+import json
 import os
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 
 from examples import command
+from keras_attention.files import written_whole
 
 HERE = Path(__file__).parent
 
@@ -26,6 +28,9 @@ def run(
     out: Annotated[
         Path, typer.Option(help="Folder for results and pictures.", show_default="beside the tasks")
     ] = HERE,
+    pictures: Annotated[
+        bool, typer.Option("--pictures", help="Only draw where each layer looks, into `pictures/`.")
+    ] = False,
 ):
     """Show for every mechanism of the package what a model cannot learn without it.
 
@@ -45,10 +50,29 @@ def run(
 
     tasks = gallery.chosen(task or ())
     out.mkdir(parents=True, exist_ok=True)
+    if pictures:
+        draw(tasks, out / "pictures")
+        return
     rows = measured(tasks, seeds)
     Console().print(report.table(rows, seeds))
     report.write(rows, seeds, out)
     print(f"Wrote results.md, results.json and results.png to {out}")
+
+
+def draw(tasks, folder):
+    """Train every task once, and draw where its layers look, with what that shows."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from examples.mechanisms import portraits
+
+    def progress(tasks):
+        return track(tasks, "Training", console=Console(stderr=True), transient=True)
+
+    captions = portraits.draw(tasks, folder, progress)
+    with written_whole(folder / "captions.json") as path:
+        path.write_text(json.dumps(captions, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(f"Wrote {len(captions)} pictures and captions.json to {folder}")
 
 
 def measured(tasks, seeds):
