@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -13,14 +12,12 @@ from contextlib import suppress
 
 import pytest
 
+from tests.browser import find, needs_chromium, started
+
 pytest.importorskip("tensorflow")
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
-    pytest.mark.skipif(
-        not (CHROMIUM and DRIVER),
-        reason="Debian's packages chromium and chromium-driver are missing",
-    ),
+    needs_chromium,
     pytest.mark.skipif(
         importlib.util.find_spec("gradio") is None, reason="Gradio, the extra demo, is missing"
     ),
@@ -71,27 +68,12 @@ def address(tiny_run, tmp_path_factory):
 @pytest.fixture(scope="module")
 def chromium():
     """Start a browser that finds no host but this computer."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--no-first-run",
+    with started(
+        (1200, 1000),
         "--no-proxy-server",
         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-        "--window-size=1200,1000",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    ) as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -126,10 +108,6 @@ def wait(condition, seconds=60):
                 return value
         time.sleep(0.1)
     raise TimeoutError(f"nothing came in {seconds} seconds")
-
-
-def find(browser, selector):
-    return browser.find_elements("css selector", selector)
 
 
 def type_in(browser, sentence):

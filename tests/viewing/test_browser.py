@@ -1,18 +1,15 @@
 """The page in a real browser: headless Chromium, where it is installed."""
 
 import json
-import shutil
 import time
 
 import numpy as np
 import pytest
 
 from keras_attention.viewing import Panel, Side, View
+from tests.browser import find, needs_chromium, started
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="Debian's packages chromium and chromium-driver are missing"
-)
+pytestmark = needs_chromium
 
 MARKUP = "</script><img onerror=alert(1) src=x>"
 QUERIES = ("I", "eat", "apples", "[END]")
@@ -46,25 +43,8 @@ def page(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def chromium():
-    webdriver = pytest.importorskip("selenium.webdriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--no-first-run",
-        "--window-size=900,800",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    with started((900, 800)) as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -76,10 +56,6 @@ def browser(chromium, page):
     chromium.get(page.as_uri())
     yield chromium
     assert chromium.get_log("browser") == []
-
-
-def find(browser, selector):
-    return browser.find_elements("css selector", selector)
 
 
 def said(browser):
