@@ -5,6 +5,8 @@ TORCH ?= torch==2.13.0
 VENV := .venv
 BIN := $(VENV)/bin
 TRUNK := tests/ops tests/layers tests/models tests/decoding tests/test_training.py
+# Rooms whose tests compile the most.
+LARGE := tests/benchmarks tests/compiling tests/distribution tests/export tests/lab tests/test_mechanisms.py tests/test_runs.py
 # And what stands on it, where backends could differ.
 ON_JAX := $(TRUNK) tests/text tests/test_translator.py tests/test_scoring.py tests/test_writer.py tests/compiling/test_programs.py
 
@@ -13,10 +15,11 @@ ON_JAX := $(TRUNK) tests/text tests/test_translator.py tests/test_scoring.py tes
 demo: $(VENV)/package
 	$(BIN)/keras-attention demo
 
-# TensorFlow keeps every program that it compiles, so the suite is two processes after each other.
+# TensorFlow keeps every program that it compiles, so the suite is three runs after each other.
 test: $(VENV)/test
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(TRUNK)
-	$(BIN)/python -m pytest -n 2 -m "not slow" $(addprefix --ignore=,$(TRUNK))
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(LARGE)
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(addprefix --ignore=,$(TRUNK) $(LARGE))
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -n 2 -m "not slow" $(ON_JAX)
 
 test-torch: $(VENV)/torch

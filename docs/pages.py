@@ -84,6 +84,17 @@ PICTURES = {
         "Without attention all that is known of a sentence is the state after its last token.",
     ),
 }
+NOTEBOOKS = """## Notebooks
+
+One idea each, from what a paper says to a picture and an exercise with its answer. Each runs from
+start to end on a CPU in minutes.
+
+<div class="grid cards" markdown>
+
+{}
+
+</div>
+"""
 CAPTIONS = ROOT / "examples/mechanisms/pictures/captions.json"  # of the other layers at work
 PICTURES |= {
     name: (f"examples/mechanisms/pictures/{name}.png", caption)
@@ -129,7 +140,8 @@ def on_page_markdown(markdown, page, **_):
     """Let links of the pages of docs/ and of the README lead to where things are on the site."""
     if "/" in page.file.src_uri:
         return markdown
-    markdown = markdown.replace("<!-- notebooks -->", "\n".join(map(card, notebooks())))
+    cards = "\n".join(map(card, notebooks()))
+    markdown = markdown.replace("<!-- notebooks -->", NOTEBOOKS.format(cards) if cards else "")
     markdown = re.sub(r"\]\(\.\./README\.md(#[\w-]+)?\)", "](figures.md)", markdown)
     return markdown.replace("](../", "](").replace("](docs/", "](")
 
