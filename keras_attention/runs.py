@@ -72,13 +72,15 @@ def train(
         ValueError: the run in the folder has other settings or pairs, there are no pairs, or a
             validation sentence is too long; a pair to learn from that is too long is left out. Or
             a batch cannot be cut into as many parts as the distribution has; or a run on several
-            devices is to be watched.
+            devices is to be watched, or a sample is negative.
     """
     settings = settings or Settings()
     distribution = distribution or Distribution()
     distribution.check_batch_size(settings)
     if (watched or bleu_sample) and distribution.engine is not None:
         raise ValueError("a run on several devices cannot be watched: watch it on one")
+    if bleu_sample < 0:
+        raise ValueError(f"bleu_sample must be 0 or above, got {bleu_sample}")
     verbose = verbose if distribution.is_first else 0
     folder = Path(folder)
     config = _describe(train_pairs, validation_pairs, settings, sources)

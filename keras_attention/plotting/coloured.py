@@ -26,9 +26,8 @@ def plot_coloured_text(
 ):
     """Draw the context once for every target word, the darker a word, the more it was looked at.
 
-    Easier to read aloud than a heat map, and as wide as a page however long the sentences are. What
-    `path` means for the figure is as in `plot_attention`, and so do the arguments that are not
-    named here.
+    Easier to read aloud than a heat map, and no wider than a page however long the sentences are.
+    What `path` means for the figure is as in `plot_attention`.
 
     Args:
         weights: `(T, S)`, or `(H, T, S)`, of which the mean over the heads is drawn.
