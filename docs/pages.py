@@ -214,7 +214,9 @@ def page(room, name):
         parts += [f"![{says}](../{picture})", f"*{says}*"]
     dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     whole_module = path.stem == name
-    parts.append(f"::: {dotted if whole_module else f'{dotted}.{name}'}")
+    # The page has the name as its title; below it the docstring goes by another.
+    options = "    options:\n      heading: Reference\n      toc_label: Reference"
+    parts.append(f"::: {dotted if whole_module else f'{dotted}.{name}'}\n{options}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -28,6 +28,10 @@ if "google.colab" in sys.modules and importlib.util.find_spec("keras_attention")
     source = "git+https://github.com/keras-attention/keras_attention"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)
 
+# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
+# import os
+# os.environ["KERAS_BACKEND"] = "jax"
+
 # %%
 import os
 
@@ -649,12 +653,16 @@ if not QUICK:
 # %% [markdown]
 # Why some of them fail can be said in a sentence each:
 #
-# - *dot, other lengths*: a long key beats a similar one. Cosine does not see the length.
+# - *dot, other lengths*: a long key beats a similar one. Cosine does not see the length. General
+#   could become dot, $W = I$, and no more; at this learning rate the long keys throw it about.
 # - *dot and cosine, other coordinates*: nothing in them can turn the query back. $W$ can.
 # - *general, nearest number*: $q\,w\,k$ only grows or only falls along $k$, so it cannot be largest
-#   where $k = q$. Neither can the additive score: it has no biases, so that turning the sign of
-#   both numbers turns that of the score, and what is best for one question would be worst for its
-#   mirror image. The biases of the two-layer score, or a 1 beside every number, mend that.
+#   where $k = q$.
+# - *additive, whatever is asked*: it has no biases, so that turning the signs of query and key turns
+#   that of the score. What makes the right key the best one for a question makes it the worst for
+#   the mirror image of that question, and here both are asked. The biases of the two-layer score,
+#   or a 1 beside every query, mend that. In a translator nobody notices: its queries and keys come
+#   out of layers with biases, and are no mirror images.
 # - *all but location, place in a list*: the keys do not know their place. (And location would fail
 #   at all others.)
 #
@@ -743,6 +751,7 @@ for size in (3, 30, 3000):
     print(f"S = {size:4d}: τ = {temperature:.4f}, weight of the right key {weights[0, 0]:.4f}")
 
 # %% [markdown]
-# Next: `02_attention_from_scratch`, where a decoder asks such a memory before every word. In the
-# documentation: *Which attention should I use?* (`docs/choosing.md`) and the page of
-# `ContextSensitiveMemory`.
+# Next: [2 · Attention from scratch](02_attention_from_scratch.ipynb), where a decoder asks such a
+# memory before every word. In the documentation:
+# [Which attention should I use?](https://github.com/keras-attention/keras_attention/blob/main/docs/choosing.md),
+# and the page of `layers.ContextSensitiveMemory`.

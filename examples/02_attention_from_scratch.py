@@ -27,6 +27,10 @@ if "google.colab" in sys.modules and importlib.util.find_spec("keras_attention")
     source = "git+https://github.com/keras-attention/keras_attention"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)
 
+# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
+# import os
+# os.environ["KERAS_BACKEND"] = "jax"
+
 # %%
 import os
 import warnings
@@ -609,5 +613,8 @@ table(by_length)
 # one costs more. The last annotation of an LSTM that reads in both directions has the whole string
 # from one side, and its last letter only from the other.
 #
-# Next: `03_spanish_to_english_rnn`, where the strings are sentences. In the documentation: *Why is
-# my heat map wrong?* (`docs/heat-maps.md`), and the errata of tutorials (`docs/errata.md`).
+# Next: [3 · Spanish to English with an RNN](03_spanish_to_english_rnn.ipynb), where the strings are
+# sentences. In the documentation:
+# [Why is my heat map wrong?](https://github.com/keras-attention/keras_attention/blob/main/docs/heat-maps.md)
+# and
+# [Errata of tutorials](https://github.com/keras-attention/keras_attention/blob/main/docs/errata.md).

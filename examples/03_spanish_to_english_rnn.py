@@ -27,6 +27,10 @@ if "google.colab" in sys.modules and importlib.util.find_spec("keras_attention")
     source = "git+https://github.com/keras-attention/keras_attention"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)
 
+# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
+# import os
+# os.environ["KERAS_BACKEND"] = "jax"
+
 # %%
 import os
 import time
@@ -435,6 +439,8 @@ print("axis 1:   ", softmax(scores, axis=1)[0, :, 0].round(3))
 np.testing.assert_allclose(softmax(scores, axis=1), softmax(scores + 7.0, axis=1))
 
 # %% [markdown]
-# Next: [4 · The Transformer](04_transformer.ipynb), which leaves the recurrence out. In the
-# documentation: *Which attention should I use?* (`docs/choosing.md`), and *Why is my heat map
-# wrong?* (`docs/heat-maps.md`).
+# Next: [4 · The Transformer: three kinds of attention, every head](04_transformer.ipynb), which
+# leaves the recurrence out. In the documentation:
+# [Which attention should I use?](https://github.com/keras-attention/keras_attention/blob/main/docs/choosing.md)
+# and
+# [Why is my heat map wrong?](https://github.com/keras-attention/keras_attention/blob/main/docs/heat-maps.md)

@@ -27,6 +27,10 @@ if "google.colab" in sys.modules and importlib.util.find_spec("keras_attention")
     source = "git+https://github.com/keras-attention/keras_attention"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)
 
+# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
+# import os
+# os.environ["KERAS_BACKEND"] = "jax"
+
 # %%
 import os
 import time
@@ -395,7 +399,7 @@ if not QUICK:
 
 # %%
 steps = np.arange(20_000)
-UPDATES = {"epochs": 1, "steps_per_epoch": 2} if QUICK else {"epochs": 8, "steps_per_epoch": 250}
+UPDATES = {"epochs": 1, "steps_per_epoch": 2} if QUICK else {"epochs": 5, "steps_per_epoch": 250}
 TOTAL = UPDATES["epochs"] * UPDATES["steps_per_epoch"]
 WARM_UP = max(TOTAL // 10, 1)
 
@@ -588,6 +592,8 @@ print("largest difference from finite differences:", np.abs(contributions.sum(0)
 
 # %% [markdown]
 # Next: [5 · Soft, hard, local, location](05_soft_hard_local_location.ipynb). In the documentation:
-# *Which attention should I use?* (`docs/choosing.md`), *Why is my heat map wrong?*
-# (`docs/heat-maps.md`), and *Errata of well-known tutorials* (`docs/errata.md`) for the masks that
-# get lost.
+# [Which attention should I use?](https://github.com/keras-attention/keras_attention/blob/main/docs/choosing.md),
+# [Why is my heat map wrong?](https://github.com/keras-attention/keras_attention/blob/main/docs/heat-maps.md),
+# and
+# [Errata of tutorials](https://github.com/keras-attention/keras_attention/blob/main/docs/errata.md)
+# for the masks that get lost.

@@ -27,6 +27,10 @@ if "google.colab" in sys.modules and importlib.util.find_spec("keras_attention")
     source = "git+https://github.com/keras-attention/keras_attention"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)
 
+# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
+# import os
+# os.environ["KERAS_BACKEND"] = "jax"
+
 # %%
 import os
 import warnings
@@ -607,7 +611,9 @@ if not QUICK:
 show(panels, where[0], "A word spoken three times: what comes after the last look?", height=3.4)
 
 # %% [markdown]
-# Next: `06_neural_turing_machine`, whose heads use content *and* location, and write as well as
-# read. In the documentation: *Which attention should I use?* (`docs/choosing.md`), and the pages of
-# `HardAttention`, `MonotonicLocalAttention` and `PredictiveLocalAttention`. `keras-attention lab
-# estimators` measures bias and variance of the ways to train a choice.
+# Next: [6 · A memory that is written as well](06_neural_turing_machine.ipynb), whose heads use
+# content *and* location, and write as well as read. In the documentation:
+# [Which attention should I use?](https://github.com/keras-attention/keras_attention/blob/main/docs/choosing.md),
+# and the pages of `layers.HardAttention`, `layers.MonotonicLocalAttention` and
+# `layers.PredictiveLocalAttention`. `keras-attention lab estimators` measures bias and variance of
+# the ways to train a choice.

@@ -27,6 +27,10 @@ if "google.colab" in sys.modules and importlib.util.find_spec("keras_attention")
     source = "git+https://github.com/keras-attention/keras_attention"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)
 
+# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
+# import os
+# os.environ["KERAS_BACKEND"] = "jax"
+
 # %%
 import math
 import os
@@ -599,4 +603,5 @@ np.testing.assert_allclose(read(items, after), items[number + 1], atol=1e-2)
 #
 # Next: [7 · Questions about stories](07_memory_networks.ipynb), where the memory is only read, but
 # several times, with the question changed by what was found. In the documentation:
-# `layers.NTMCell`, `models.build_neural_turing_machine`, and *Which attention should I use?*
+# [Which attention should I use?](https://github.com/keras-attention/keras_attention/blob/main/docs/choosing.md),
+# and the pages of `layers.NTMCell` and `models.build_neural_turing_machine`.

@@ -27,6 +27,10 @@ if "google.colab" in sys.modules and importlib.util.find_spec("keras_attention")
     source = "git+https://github.com/keras-attention/keras_attention"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)
 
+# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
+# import os
+# os.environ["KERAS_BACKEND"] = "jax"
+
 # %%
 import math
 import os
@@ -422,6 +426,8 @@ for encode in (False, True):
 # `keras-attention lab babi --task 2` is this experiment on the command line, with `--data` for
 # bAbI's own files.
 #
-# Next: notebook 8, *Captions from frames, and an eye that moves*. In the
-# documentation: `layers.MemoryHop`, `layers.BagOfWords`, `layers.MemoryTimes`,
-# `models.build_memory_network`, and *Which attention should I use?*
+# Next: [8 · Captions from frames, and an eye that moves](08_captions_and_glimpses.ipynb). In the
+# documentation:
+# [Which attention should I use?](https://github.com/keras-attention/keras_attention/blob/main/docs/choosing.md),
+# and the pages of `layers.MemoryHop`, `layers.BagOfWords`, `layers.MemoryTimes` and
+# `models.build_memory_network`.

@@ -27,6 +27,10 @@ if "google.colab" in sys.modules and importlib.util.find_spec("keras_attention")
     source = "git+https://github.com/keras-attention/keras_attention"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)
 
+# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
+# import os
+# os.environ["KERAS_BACKEND"] = "jax"
+
 # %%
 import math
 import os
@@ -100,8 +104,8 @@ print("read and weights, here and in the package: equal")
 # heart.
 
 # %%
-EVENTS = 2 if QUICK else 4  # most events of a clip
-UNITS, ROUNDS, CLIPS, BATCH = (8, 1, 32, 32) if QUICK else (64, 20, 1536, 64)
+EVENTS = 2 if QUICK else 3  # most events of a clip
+UNITS, ROUNDS, CLIPS, BATCH = (8, 1, 32, 16) if QUICK else (64, 26, 1920, 64)
 
 
 def draw(seed, count, events, **options):
@@ -532,5 +536,7 @@ for number, said in enumerate(logits.argmax(axis=-1).T, start=1):
 # glimpses`, `lab two-digits` and `lab estimators`.
 #
 # Next: [9 · Reading attention maps honestly](09_reading_attention_honestly.ipynb). In the
-# documentation: `models.build_captioner`, `layers.GlimpseRNN`, `layers.HardAttention`,
-# `models.Reinforced`, and *Which attention should I use?*
+# documentation:
+# [Which attention should I use?](https://github.com/keras-attention/keras_attention/blob/main/docs/choosing.md),
+# and the pages of `models.build_captioner`, `layers.GlimpseRNN`, `layers.HardAttention` and
+# `models.Reinforced`.

@@ -27,6 +27,10 @@ if "google.colab" in sys.modules and importlib.util.find_spec("keras_attention")
     source = "git+https://github.com/keras-attention/keras_attention"
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)
 
+# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
+# import os
+# os.environ["KERAS_BACKEND"] = "jax"
+
 # %%
 import os
 import time
@@ -622,4 +626,6 @@ for name, some in (("most", worst[:8]), ("least", worst[-8:])):
     print(f"{name} often wrong: {shares}")
 
 # %% [markdown]
-# Next: [10 · On a TPU](10_on_a_tpu.ipynb). In the documentation: *Why is my heat map wrong?* (`docs/heat-maps.md`).
+# Next: [10 · On a TPU: `model.fit`, what compiles and what does not](10_on_a_tpu.ipynb). In the
+# documentation:
+# [Why is my heat map wrong?](https://github.com/keras-attention/keras_attention/blob/main/docs/heat-maps.md)

@@ -14,9 +14,10 @@
 #
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/keras-attention/keras_attention/blob/main/examples/10_on_a_tpu.ipynb)
 #
-# A TPU runs nothing but programs that the compiler XLA made, and XLA makes a program for each *shape* of its inputs. Sentences have many
-# lengths. So what decides whether training is fast is how many shapes the batches have. *Runs in about two minutes on a CPU, where XLA
-# behaves the same way; for a TPU choose Runtime → Change runtime type, set `TPU = True` below, and run all.*
+# A TPU runs nothing but programs that the compiler XLA made, and XLA makes a program for each
+# *shape* of its inputs. Sentences have many lengths. So what decides whether training is fast is
+# how many shapes the batches have. *Runs in about two minutes on a CPU, where XLA behaves the same
+# way; for a TPU choose Runtime → Change runtime type, set `TPU = True` below, and run all.*
 
 # %%
 import importlib.util
@@ -28,7 +29,8 @@ if "google.colab" in sys.modules and importlib.util.find_spec("keras_attention")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)
 
 # %% [markdown]
-# Keras 3 reaches a TPU through JAX. The backend is chosen once, before Keras is imported; in a notebook of your own these are the two lines:
+# Keras 3 reaches a TPU through JAX. The backend is chosen once, before Keras is imported; in a
+# notebook of your own these are the two lines:
 #
 # ```python
 # import os
@@ -49,7 +51,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tensorflow as tf
 
-from keras_attention import Translator, Vocabulary, corpora, models, training
+from keras_attention import Grammar, Translator, Vocabulary, corpora, models, training
 
 QUICK = bool(os.environ.get("KERAS_ATTENTION_QUICK"))  # set by the tests: fewer steps
 keras.utils.set_random_seed(0)
@@ -59,17 +61,21 @@ print("devices:", keras.distribution.list_devices())
 # %% [markdown]
 # ## What the compiler needs to know
 #
-# XLA turns a whole training step, forward pass, gradients and optimizer, into one program: it fuses operations, and decides for every
-# intermediate result where in memory it lies. For that it has to know every shape beforehand (XLA's documentation calls this *static shapes*). A step on
-# context ids $(B, S)$ and target ids $(B, T)$ is therefore another program for every triple $(B, S, T)$, and what training costs is
+# XLA turns a whole training step, forward pass, gradients and optimizer, into one program: it fuses
+# operations, and decides for every intermediate result where in memory it lies. For that it has to
+# know every shape beforehand (XLA's documentation calls this *static shapes*). A step on context
+# ids $(B, S)$ and target ids $(B, T)$ is therefore another program for every triple $(B, S, T)$,
+# and what training costs is
 #
 # $$\text{time} = \text{programs} \cdot \text{time to compile one} \; + \; \sum_{\text{batches}} \text{time of } B \cdot (S + T) \text{ places, padding included.}$$
 #
-# One shape for all sentences has one program, and much padding. A shape for each batch has little padding, and a program for nearly every batch. The
-# truth lies in between, and can be computed. Here are sentence pairs from the bundled corpus:
+# One shape for all sentences has one program, and much padding. A shape for each batch has little
+# padding, and a program for nearly every batch. The truth lies in between, and can be computed.
+# Here are sentence pairs from the bundled corpus:
 
 # %%
-pairs = list(corpora.split(corpora.load("bundled")).train)
+everything = Grammar.load().generate(1000) if QUICK else corpora.load("bundled")
+pairs = list(corpora.split(everything).train)
 spanish = Vocabulary.learn(pair.context for pair in pairs)
 english = Vocabulary.learn(pair.target for pair in pairs)
 context_ids = spanish.ids(pair.context for pair in pairs)
@@ -109,8 +115,9 @@ for name, shapes in (("one shape for all", one_shape), ("each batch its own", ow
     print(f"{name:20} {len(set(shapes)):3} programs, {share_of_padding(shapes):.0%} padding")
 
 # %% [markdown]
-# The third way sorts: a pair goes to the first of a few shapes that holds both its sentences, and a batch is filled with pairs of one shape. Which few
-# shapes waste least is found exactly, by dynamic programming; the package's `corpora.Batches` does that, and `fit` takes what it makes. The only
+# The third way sorts: a pair goes to the first of a few shapes that holds both its sentences, and a
+# batch is filled with pairs of one shape. Which few shapes waste least is found exactly, by dynamic
+# programming; the package's `corpora.Batches` does that, and `fit` takes what it makes. The only
 # thing to choose is how many shapes there are.
 
 # %%
@@ -165,11 +172,12 @@ plt.show()
 # %% [markdown]
 # ## See it happen
 #
-# Two copies of a small translator take the same number of steps, one on batches with shapes of their own, one on batches of four shapes. `train_on_batch`
-# waits for its result, so the time of each step can be taken.
+# Two copies of a small translator take the same number of steps, one on batches with shapes of
+# their own, one on batches of four shapes. `train_on_batch` waits for its result, so the time of
+# each step can be taken.
 
 # %%
-STEPS = 8 if QUICK else 40
+STEPS = 3 if QUICK else 40
 
 
 def new_model():
@@ -227,15 +235,16 @@ ax.grid(axis="y", color="0.9")
 plt.show()
 
 # %% [markdown]
-# The steps at the top are those in which a shape came for the first time. `fit` is no different: it shows one bar, and the time that went into compiling
-# looks like a slow epoch. With batches of few shapes it is paid once.
+# The steps at the top are those in which a shape came for the first time. `fit` is no different: it
+# shows one bar, and the time that went into compiling looks like a slow epoch. With batches of few
+# shapes it is paid once.
 
 # %%
 model = new_model()
 history = model.fit(
     few.shuffled(seed=0),
-    steps_per_epoch=10 if QUICK else 100,
-    epochs=2 if QUICK else 6,
+    steps_per_epoch=2 if QUICK else 100,
+    epochs=1 if QUICK else 6,
     shuffle=False,
     verbose=0,
 )
@@ -280,8 +289,9 @@ print(looked_at(weights).numpy())
 # %% [markdown]
 # ## Translating compiles, too
 #
-# A translator decodes in one program: the loop over tokens is inside it. Sentences are padded to a few lengths, so a new sentence needs no new
-# program; `programs` counts them, and `warm_up` compiles beforehand what will be needed.
+# A translator decodes in one program: the loop over tokens is inside it. Sentences are padded to a
+# few lengths, so a new sentence needs no new program; `programs` counts them, and `warm_up`
+# compiles beforehand what will be needed.
 
 # %%
 translator = Translator(model, spanish, english)
@@ -294,26 +304,28 @@ for sentence in ("El niño come.", "La niña lee.", "Los perros grandes no comie
     )
 
 # %% [markdown]
-# The model has seen a few hundred batches, so the translations are what they are; the point is the clock: the first sentence of a length waits for the
-# compiler, the next one of that length does not.
+# The model has seen a few hundred batches, so the translations are what they are; the point is the
+# clock: the first sentence of a length waits for the compiler, the next one of that length does
+# not.
 #
 # ## Several chips
 #
-# With JAX a batch is divided among all chips by two lines before the model is made, and nothing else changes:
+# With JAX a batch is divided among all chips by two lines before the model is made, and nothing
+# else changes:
 #
 # ```python
 # devices = keras.distribution.list_devices()
 # keras.distribution.set_distribution(keras.distribution.DataParallel(devices=devices))
 # ```
 #
-# `keras-attention train --devices auto` does that, and `keras-attention compile-check --topology v5e:2x2` asks Google's compiler, on any Linux machine,
-# whether each model of the package compiles for four chips, how much memory it takes and what the chips must say to one another:
-# [TPUs, on a machine without one](../docs/tpu.md).
+# `keras-attention train --devices auto` does that, and `keras-attention compile-check --topology
+# v5e:2x2` asks Google's compiler, on any Linux machine, whether each model of the package compiles
+# for four chips, how much memory it takes and what the chips must say to one another.
 #
 # ## Exercise
 #
-# A common habit is to pad each batch to the next multiple of 8. How many programs does that give here, and how much padding? Is it nearer to one
-# shape for all, or to sorting?
+# A common habit is to pad each batch to the next multiple of 8. How many programs does that give
+# here, and how much padding? Is it nearer to one shape for all, or to sorting?
 
 # %% [markdown]
 # ## Worked answer
@@ -326,7 +338,12 @@ print(f"multiples of 8: {len(set(multiples))} programs, {share_of_padding(multip
 print(f"sorted into 4 shapes: {points[4]:.0%} padding")
 
 # %% [markdown]
-# It is near to one shape for all: in a batch of pairs in any order there is nearly always a long one, and multiples of 8 round its length up even
-# further. Rounding lowers the number of programs, only sorting lowers the padding, and one needs both.
+# It is near to one shape for all: in a batch of pairs in any order there is nearly always a long
+# one, and multiples of 8 round its length up even further. Rounding lowers the number of programs,
+# only sorting lowers the padding, and one needs both.
 #
-# Next: [which attention should I use?](../docs/choosing.md), and [from one laptop to a slice of a TPU pod](../docs/scaling.md).
+# In the documentation: [Which attention should I
+# use?](https://github.com/keras-attention/keras_attention/blob/main/docs/choosing.md), [from one
+# laptop to a slice of a TPU
+# pod](https://github.com/keras-attention/keras_attention/blob/main/docs/scaling.md) and [TPUs, on a
+# machine without one](https://github.com/keras-attention/keras_attention/blob/main/docs/tpu.md).

@@ -14,7 +14,7 @@ pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
 ROOT = Path(__file__).parent.parent
-SCRIPTS = [script for script in notebooks.scripts() if script.with_suffix(".ipynb").is_file()]
+SCRIPTS = notebooks.scripts()
 every_notebook = pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 
 
@@ -29,8 +29,28 @@ def address():
     return settings["metadata"]["url"]
 
 
-def test_every_notebook_has_its_script():
+def badge(script):
+    """Return the picture and the link that open a notebook in Colab."""
+    repository = address().removeprefix("https://github.com/")
+    colab = "https://colab.research.google.com"
+    return (
+        f"[![Open in Colab]({colab}/assets/colab-badge.svg)]"
+        f"({colab}/github/{repository}/blob/main/examples/{script.stem}.ipynb)"
+    )
+
+
+def test_there_are_ten_and_every_one_has_its_script():
+    assert [int(script.name[:2]) for script in SCRIPTS] == list(range(1, 11))
     assert sorted(ROOT.glob("examples/*.ipynb")) == [each.with_suffix(".ipynb") for each in SCRIPTS]
+
+
+def test_the_readme_has_a_badge_for_each():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for script in SCRIPTS:
+        title = built(script).cells[0].source.splitlines()[0].removeprefix("# ")
+        row = f"| [{title}](examples/{script.stem}.ipynb) |"
+        assert row in readme
+        assert badge(script) in readme
 
 
 @every_notebook
@@ -56,20 +76,29 @@ def test_the_notebook_was_run_and_shows_its_pictures(script):
 @every_notebook
 def test_it_opens_in_colab_and_installs_there(script):
     cells = built(script).cells
-    first = cells[0].source
-    repository = address().removeprefix("https://github.com/")
-    badge = f"https://colab.research.google.com/github/{repository}/blob/main/examples/"
-    assert re.match(rf"# {int(script.name[:2])} · ", first)
-    assert f"{badge}{script.stem}.ipynb" in first
+    assert re.match(rf"# {int(script.name[:2])} · ", cells[0].source)
+    assert badge(script) in cells[0].source
     assert f'"git+{address()}"' in cells[1].source
     assert '"google.colab" in sys.modules' in cells[1].source
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    chosen, imported = (
+        next(number for number, source in enumerate(code) if re.search(pattern, source, re.M))
+        for pattern in (r'os\.environ\["KERAS_BACKEND"\] = "jax"', r"^import keras$")
+    )
+    assert chosen <= imported, "the backend for a TPU has to be chosen before Keras is imported"
 
 
 @every_notebook
 def test_it_speaks_of_pages_that_are_there(script):
     text = "\n".join(cell.source for cell in built(script).cells if cell.cell_type == "markdown")
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", text):
-        assert (script.parent / target).exists(), target
+    text = text.replace(badge(script), "")
+    in_repository = f"{address()}/blob/main/"
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        if target.startswith(in_repository):
+            assert (ROOT / target.removeprefix(in_repository)).is_file(), target
+        else:  # Colab finds other notebooks beside this one, but no pages of the documentation
+            assert re.fullmatch(r"\d\d_\w+\.ipynb", target), target
+            assert (script.parent / target).is_file(), target
 
 
 @every_notebook
