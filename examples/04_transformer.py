@@ -47,6 +47,7 @@ from keras_attention import (
     corpora,
     layers,
     models,
+    plotting,
     scoring,
     training,
 )
@@ -260,13 +261,7 @@ def positions_by_hand(length, width):
 encodings = ops.convert_to_numpy(sinusoids(np.arange(60), 64))
 np.testing.assert_allclose(positions_by_hand(60, 64), encodings, atol=1e-5)
 
-figure, panels = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-image = panels[0].imshow(encodings, aspect="auto", cmap="viridis")
-panels[0].set(xlabel="component", ylabel="position", title="A row for each position")
-figure.colorbar(image, ax=panels[0])
-image = panels[1].imshow(encodings @ encodings.T, cmap="viridis")
-panels[1].set(xlabel="position", ylabel="position", title="Products: only the distance counts")
-figure.colorbar(image, ax=panels[1])
+plotting.plot_positions(encodings, title="On the right only the distance of two positions counts")
 plt.show()
 
 # %%
@@ -398,20 +393,26 @@ if not QUICK:
 # training is known, a cosine to 0 does better; that is what we use below.
 
 # %%
-steps = np.arange(20_000)
 UPDATES = {"epochs": 1, "steps_per_epoch": 2} if QUICK else {"epochs": 5, "steps_per_epoch": 250}
 TOTAL = UPDATES["epochs"] * UPDATES["steps_per_epoch"]
 WARM_UP = max(TOTAL // 10, 1)
 
-figure, panels = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
-for width, line in ((512, "-"), (128, "--")):
-    schedule = training.WarmUp(training.vaswani_peak(width), warm_up=4000)
-    panels[0].plot(steps, ops.convert_to_numpy(schedule(steps)), line, label=f"D = {width}")
-panels[0].set(xlabel="step", ylabel="learning rate", title="The paper's: 4,000 steps of warm-up")
-panels[0].legend()
-schedule = training.WarmUp(3e-3, warm_up=WARM_UP, decay_steps=TOTAL)
-panels[1].plot(ops.convert_to_numpy(schedule(np.arange(TOTAL))))
-panels[1].set(xlabel="step", title="Ours: warm-up, then a cosine")
+
+def rates(schedule, steps):
+    return np.arange(steps), ops.convert_to_numpy(schedule(np.arange(steps)))
+
+
+papers = {
+    f"D = {width}": rates(training.WarmUp(training.vaswani_peak(width), warm_up=4000), 20_000)
+    for width in (512, 128)
+}
+axes = {"xlabel": "step", "ylabel": "learning rate"}
+plotting.plot_curves(papers, **axes, title="The paper's: 4,000 steps of warm-up, then the root")
+plt.show()
+
+# %%
+ours = rates(training.WarmUp(3e-3, warm_up=WARM_UP, decay_steps=TOTAL), TOTAL)
+plotting.plot_curves({"D = 64": ours}, **axes, title="Ours: warm-up, then a cosine")
 plt.show()
 
 # %% [markdown]

@@ -393,7 +393,7 @@ np.testing.assert_allclose(
 
 # %%
 LOOKS = 2 if QUICK else 4
-PICTURES, PASSES = (128, 1) if QUICK else (25_600, 24)
+PICTURES, PASSES = (128, 1) if QUICK else (51_200, 24)
 
 
 def train_eye(model, scenes):

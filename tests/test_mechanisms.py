@@ -174,8 +174,17 @@ def test_a_portrait_shows_where_a_layer_looks(tmp_path):
     assert (weights[:, ~far] > 0).any()
 
 
+@pytest.mark.parametrize("name", ["FeedForward", "LearnedPositions", "SinusoidalPositions"])
+def test_a_part_that_looks_at_nothing_has_a_portrait_too(tmp_path, name):
+    task = replace(TASKS[name], steps=2)
+    captions = portraits.draw([task], tmp_path)
+    assert {path.stem for path in tmp_path.glob("*.png")} == set(captions)
+    assert captions[name].startswith(task.why)
+    assert captions[name].endswith("after 2 steps.")
+
+
 def test_every_layer_that_looks_has_a_portrait():
     folder = Path(ROOT, "examples/mechanisms/pictures")
     captions = json.loads((folder / "captions.json").read_text(encoding="utf-8"))
     assert {path.stem for path in folder.glob("*.png")} == set(captions)
-    assert len(captions) >= 15
+    assert len(captions) >= 21

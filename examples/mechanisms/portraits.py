@@ -1,4 +1,7 @@
-"""Every layer at work: where the models of the tasks look once they have learned."""
+"""Every layer at work: where the models of the tasks look once they have learned.
+
+And what the parts do that look at nothing: positions, and the network of each position.
+"""
 
 import inspect
 
@@ -8,14 +11,15 @@ from keras import ops
 
 from examples.mechanisms.task import trained
 from keras_attention import layers
-from keras_attention.plotting import plot_attention, plot_attention_grid
+from keras_attention.plotting import plot_attention, plot_attention_grid, plot_positions
+from keras_attention.plotting.figures import new_figure, save
 
 ASKED = 8  # examples that make the rows where each asks a single question
 MOST_PLACES = 32  # of a memory that are drawn
 
 
 def draw(tasks, folder, progress=iter):
-    """Train every task once, and draw a picture of each layer that looks, the first time it does.
+    """Train every task once, and draw a picture of each layer, the first time that it is there.
 
     Args:
         tasks: `Task`s.
@@ -34,7 +38,10 @@ def draw(tasks, folder, progress=iter):
         for name, weights in weights_of(model, inputs).items():
             if name not in captions:
                 _draw(weights, folder / f"{name}.png")
-                captions[name] = _caption(task, weights)
+                captions[name] = _caption(task, _of_weights(weights))
+        if task.mechanism in _PARTS:
+            path = folder / f"{task.mechanism}.png"
+            captions[task.mechanism] = _caption(task, _PARTS[task.mechanism](model, inputs, path))
     return captions
 
 
@@ -104,8 +111,48 @@ def _draw(weights, path):
         plot_attention_grid(panels, places, queries, **options)
 
 
-def _caption(task, weights):
-    """Say what a picture shows, in two sentences."""
+def _of_weights(weights):
     rows = "A row is an example" if weights.shape[-2] == 1 else "A row is a query"
+    return f"{rows}, a column a place in the memory"
+
+
+def _caption(task, shown):
+    """Say why the task needs the layer, and what its picture shows."""
     when = f"after {task.steps:,} steps" if task.steps else "with nothing to learn"
-    return f"{task.why} {rows}, a column a place in the memory, {when}."
+    return f"{task.why} {shown}, {when}."
+
+
+def _part(model, kind):
+    """Return the layer of a kind in a model of its task."""
+    return next(layer for layer in model.layers if isinstance(layer, kind))
+
+
+def _draw_positions(model, inputs, path):
+    """Draw what is added at each position of a sentence; return what one sees."""
+    layer = _part(model, (layers.LearnedPositions, layers.SinusoidalPositions))
+    length = next(iter(inputs.values())).shape[1]
+    plot_positions(ops.convert_to_numpy(layer.encode(ops.arange(length)[None]))[0], path=path)
+    return "Left what is added at each position, right how alike any two of them are"
+
+
+def _draw_hidden_units(model, inputs, path):
+    """Draw which hidden units each token of an example sets to work; return what one sees."""
+    layer = _part(model, layers.FeedForward)
+    tensors = [ops.convert_to_tensor(inputs[tensor.name]) for tensor in model.inputs]
+    x = keras.Model(model.inputs, layer.input)(tensors, training=False)
+    units = ops.convert_to_numpy(layer.widen(layer.before(x)))[0]  # (T, hidden)
+    figure = new_figure((8, 2.6), path)
+    axes = figure.subplots()
+    drawn = axes.imshow(units, cmap="Blues", vmin=0, aspect="auto")
+    axes.set(xlabel="hidden unit", ylabel="token")
+    axes.set_yticks(range(len(units)), range(1, len(units) + 1))
+    figure.colorbar(drawn, ax=axes, label="activation")
+    save(figure, path)
+    return "A row is a token, a column a hidden unit, white where it is silent"
+
+
+_PARTS = {
+    "FeedForward": _draw_hidden_units,
+    "LearnedPositions": _draw_positions,
+    "SinusoidalPositions": _draw_positions,
+}

@@ -21,6 +21,7 @@ from keras_attention.plotting.hops import plot_hops
 from keras_attention.plotting.lengths import plot_by_length
 from keras_attention.plotting.merging import merge_tokens, merge_words
 from keras_attention.plotting.patterns import plot_patterns
+from keras_attention.plotting.positions import plot_positions
 from keras_attention.plotting.tapes import plot_tapes
 
 __all__ = [
@@ -40,5 +41,6 @@ __all__ = [
     "plot_history",
     "plot_hops",
     "plot_patterns",
+    "plot_positions",
     "plot_tapes",
 ]
