@@ -16,7 +16,7 @@
 #
 # A bidirectional LSTM reads, and before every symbol that a second LSTM writes, a small network
 # decides where to look back. We build it layer by layer, with every shape, and see what it is for.
-# *Runs in about two minutes on a CPU; no accelerator needed.*
+# *Runs in about three minutes on a CPU; no accelerator needed.*
 
 # %%
 import importlib.util

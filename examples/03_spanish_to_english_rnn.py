@@ -15,8 +15,8 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/keras-attention/keras_attention/blob/main/examples/03_spanish_to_english_rnn.ipynb)
 #
 # A recurrent translator that looks back at the Spanish sentence before every English word: from
-# one equation to a picture of where it looked, for a sentence of your own. *Runs in about 2 minutes
-# on a CPU; no accelerator needed.*
+# one equation to a picture of where it looked, for a sentence of your own. *Runs in about three
+# minutes on a CPU; no accelerator needed.*
 
 # %%
 import importlib.util

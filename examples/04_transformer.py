@@ -16,7 +16,7 @@
 #
 # Leave the recurrence out, and let attention alone carry what one word needs to know of another:
 # within the Spanish sentence, within the English one, and between the two. *Runs in about
-# 2 minutes on a CPU; no accelerator needed.*
+# three minutes on a CPU; no accelerator needed.*
 
 # %%
 import importlib.util

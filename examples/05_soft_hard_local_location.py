@@ -16,7 +16,7 @@
 #
 # One memory can be read in four ways: everywhere a little, at one position, in a window, or at a
 # place that the query names. For each there is a small task that it learns, and that others fail
-# at. *Runs in about two minutes on a CPU; no accelerator needed.*
+# at. *Runs in about three minutes on a CPU; no accelerator needed.*
 
 # %%
 import importlib.util

@@ -15,7 +15,7 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/keras-attention/keras_attention/blob/main/examples/06_neural_turing_machine.ipynb)
 #
 # Until here attention read a memory that somebody else had filled. A Neural Turing Machine fills
-# it itself: the same soft weights say where to read and where to write. *Runs in about 2 minutes
+# it itself: the same soft weights say where to read and where to write. *Runs in about two minutes
 # on a CPU; no accelerator needed.*
 
 # %%

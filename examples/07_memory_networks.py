@@ -15,7 +15,7 @@
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/keras-attention/keras_attention/blob/main/examples/07_memory_networks.ipynb)
 #
 # One look into a memory finds what is like the question. A second look, with what the first one
-# found added to the question, finds what follows from it. *Runs in about 2 minutes on a CPU; no
+# found added to the question, finds what follows from it. *Runs in about three minutes on a CPU; no
 # accelerator needed.*
 
 # %%

@@ -16,7 +16,7 @@
 #
 # What is attended to need not be words. A captioner looks softly at all frames of a clip, before
 # each word; an eye looks hard at one place of a picture, and from there at the next. *Runs in
-# about 3 minutes on a CPU; no accelerator needed.*
+# about five minutes on a CPU; no accelerator needed.*
 
 # %%
 import importlib.util

@@ -16,7 +16,7 @@
 #
 # A heat map always looks like an explanation. This notebook measures what one says: against gold
 # links, against maps that know nothing, and by taking away what was looked at. *Runs in about
-# 2 minutes on a CPU; no accelerator needed.*
+# four minutes on a CPU; no accelerator needed.*
 
 # %%
 import importlib.util

@@ -16,8 +16,8 @@
 #
 # A TPU runs nothing but programs that the compiler XLA made, and XLA makes a program for each
 # *shape* of its inputs. Sentences have many lengths. So what decides whether training is fast is
-# how many shapes the batches have. *Runs in about two minutes on a CPU, where XLA behaves the same
-# way; for a TPU choose Runtime → Change runtime type, set `TPU = True` below, and run all.*
+# how many shapes the batches have. *Runs in about three minutes on a CPU, where XLA behaves the
+# same way; for a TPU choose Runtime → Change runtime type, set `TPU = True` below, and run all.*
 
 # %%
 import importlib.util

@@ -80,11 +80,39 @@ def build(script):
     Raises:
         ValueError: with what it drew it is too large for a repository.
     """
-    import nbformat
-
     notebook = read(script)
     with tempfile.TemporaryDirectory() as folder:
         execute(notebook, folder)
+    return _write(notebook, script)
+
+
+def retell(script):
+    """Write the notebook of a script with the prose of today and what its code drew before.
+
+    Returns:
+        Its path.
+
+    Raises:
+        ValueError: the code is no longer that which was run.
+    """
+    import nbformat
+
+    notebook = read(script)
+    built = nbformat.read(script.with_suffix(".ipynb"), as_version=4)
+    code, was = (
+        [cell for cell in each.cells if cell.cell_type == "code"] for each in (notebook, built)
+    )
+    if [cell.source for cell in code] != [cell.source for cell in was]:
+        raise ValueError(f"the code of {script.name} has changed since it was run: build it again")
+    for cell, before in zip(code, was, strict=True):
+        cell.outputs, cell.execution_count = before.outputs, before.execution_count
+    return _write(notebook, script)
+
+
+def _write(notebook, script):
+    """Write a notebook with its outputs beside its script, whole or not at all."""
+    import nbformat
+
     notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"]}
     text = nbformat.writes(notebook) + "\n"
     if len(text.encode()) > MOST_BYTES:
@@ -111,6 +139,9 @@ def main(
         list[str] | None,
         typer.Argument(help="Beginnings of names, such as `03`; none: all.", show_default=False),
     ] = None,
+    prose: Annotated[
+        bool, typer.Option("--prose", help="Run nothing: only the text around the code is new.")
+    ] = False,
 ):
     """Run the scripts as notebooks and write them beside the scripts, with what they drew."""
     chosen = [each for each in scripts() if not names or each.stem.startswith(tuple(names))]
@@ -119,7 +150,7 @@ def main(
         raise ValueError(f"no notebook begins with {' or '.join(names)}; there are {known}")
     with typer.progressbar(chosen, item_show_func=lambda each: each and each.stem) as progress:
         for script in progress:
-            build(script)
+            (retell if prose else build)(script)
 
 
 if __name__ == "__main__":

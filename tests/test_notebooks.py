@@ -119,3 +119,29 @@ def test_a_notebook_that_fails_is_not_written(tmp_path):
     with pytest.raises(CellExecutionError, match="seven"):
         notebooks.build(script)
     assert list(tmp_path.iterdir()) == [script]
+
+
+def test_new_prose_keeps_what_was_drawn_and_new_code_has_to_be_run(tmp_path):
+    script = tmp_path / "11_short.py"
+    kernel = (
+        "# ---\n# jupyter:\n#   kernelspec:\n#     display_name: Python 3\n#     name: python3\n"
+    )
+
+    def write(prose, code):
+        cells = f"# %% [markdown]\n# {prose}\n\n# %%\n{code}\n"
+        script.write_text(f"{kernel}# ---\n\n{cells}", encoding="utf-8")
+
+    write("A sentence.", "1 + 1")
+    notebooks.build(script)
+    drawn = built(script).cells[1]
+    assert drawn.outputs[0]["data"]["text/plain"] == "2"
+
+    write("Another one.", "1 + 1")
+    notebooks.retell(script)
+    assert [cell.source for cell in built(script).cells] == ["Another one.", "1 + 1"]
+    assert built(script).cells[1] == drawn
+
+    write("Another one.", "1 + 2")
+    with pytest.raises(ValueError, match=r"code of 11_short.py has changed .* build it again"):
+        notebooks.retell(script)
+    assert built(script).cells[1] == drawn

@@ -38,7 +38,9 @@ def starting():
                 "JAX_PLATFORMS": "cpu",
                 "KERAS_BACKEND": backend,
                 "PYTHONPATH": str(ROOT),
-                "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+                "XLA_FLAGS": (
+                    f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count={devices}"
+                ),
             },
             cwd=cwd,
             stdout=subprocess.PIPE,

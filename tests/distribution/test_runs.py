@@ -25,7 +25,7 @@ SETTINGS = {
     "dropout": 0.3,
     "vocabulary": 92,
     "batch_size": 16,
-    "shapes": 3,
+    "shapes": 2,
     "epochs": 3,
     "steps": 7,
     "warm_up": 5,
