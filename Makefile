@@ -23,7 +23,7 @@ test: $(VENV)/test
 	KERAS_BACKEND=jax $(BIN)/python -m pytest -n 2 -m "not slow" $(ON_JAX)
 
 test-torch: $(VENV)/torch
-	KERAS_BACKEND=torch $(BIN)/python -m pytest -m "not slow" $(TRUNK)
+	KERAS_BACKEND=torch $(BIN)/python -m pytest -n 2 -m "not slow" $(TRUNK)
 
 test-slow: $(VENV)/test
 	$(BIN)/python -m pytest -m slow -s
