@@ -35,6 +35,7 @@ ROOMS = (
     "runs",
 )
 MIRRORED = (
+    "examples/images/*.gif",
     "examples/images/*.png",
     "examples/lab/**/*.png",
     "examples/lab/**/*.json",
