@@ -1,4 +1,4 @@
-"""How the site reads docstrings, an extension of griffe: examples as code, arguments as a list."""
+"""How the site reads docstrings, an extension of griffe: examples as code, call arguments as a list."""
 
 import re
 import textwrap
@@ -6,6 +6,7 @@ import textwrap
 import griffe
 
 _EXAMPLE = re.compile(r"^Example:\n((?:.+\n?)+)", re.MULTILINE)
+_RETURNS = re.compile(r"^Returns:\n((?:^ +.*\n?|^\n)+)", re.MULTILINE)
 _CALL_ARGUMENTS = re.compile(r"^Call arguments:\n((?:^ +.*\n?|^\n)+)", re.MULTILINE)
 
 
@@ -19,11 +20,13 @@ class Readable(griffe.Extension):
 
 
 def readable(docstring):
-    """Return a docstring with its examples and its call arguments as griffe shows them well."""
+    """Return a docstring with what griffe does not show well written as Markdown."""
     docstring = _EXAMPLE.sub(
         lambda found: f"**Example**\n\n```python\n{textwrap.dedent(found[1]).strip()}\n```\n",
         docstring,
     )
+    # What is returned has no name, and griffe would leave a dash where that should stand.
+    docstring = _RETURNS.sub(lambda found: f"**Returns**\n\n{textwrap.dedent(found[1])}", docstring)
     return _CALL_ARGUMENTS.sub(
         lambda found: f"**Call arguments**\n\n{_listed(found[1])}", docstring
     )
