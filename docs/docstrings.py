@@ -1,4 +1,4 @@
-"""How the site reads docstrings, an extension of griffe: examples as code, call arguments as a list."""
+"""How the site reads docstrings, an extension of griffe: examples as code, arguments as lists."""
 
 import re
 import textwrap
