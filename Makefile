@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
+# Processes of the tests; each takes a core and up to 8 GB.
+JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 TRUNK := tests/ops tests/layers tests/models tests/decoding tests/test_training.py
@@ -17,13 +19,13 @@ demo: $(VENV)/package
 
 # TensorFlow keeps every program that it compiles, so the suite is three runs after each other.
 test: $(VENV)/test
-	$(BIN)/python -m pytest -n 2 -m "not slow" $(TRUNK)
-	$(BIN)/python -m pytest -n 2 -m "not slow" $(LARGE)
-	$(BIN)/python -m pytest -n 2 -m "not slow" $(addprefix --ignore=,$(TRUNK) $(LARGE))
-	KERAS_BACKEND=jax $(BIN)/python -m pytest -n 2 -m "not slow" $(ON_JAX)
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(TRUNK)
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(LARGE)
+	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(addprefix --ignore=,$(TRUNK) $(LARGE))
+	KERAS_BACKEND=jax $(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(ON_JAX)
 
 test-torch: $(VENV)/torch
-	KERAS_BACKEND=torch $(BIN)/python -m pytest -n 2 -m "not slow" $(TRUNK)
+	KERAS_BACKEND=torch $(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(TRUNK)
 
 test-slow: $(VENV)/test
 	$(BIN)/python -m pytest -m slow -s
