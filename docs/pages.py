@@ -222,8 +222,8 @@ def page(room, name):
 
 
 def is_formula(text):
-    """Tell whether the text below the first sentence of a module is its equations."""
-    return "=" in text.splitlines()[0] and not text.rstrip().endswith(".")
+    """Tell whether the text below the first sentence of a module is its equations, or a sketch."""
+    return not text.rstrip().endswith(".") and any(sign in text.splitlines()[0] for sign in "=→←")
 
 
 def figures():

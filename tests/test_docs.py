@@ -34,6 +34,13 @@ def test_every_layer_and_every_model_has_a_page_with_its_docstring(site):
         assert re.search(r"\W+".join(words), re.sub(r"<[^>]*>", "", page)), f"{room}/{name}"
 
 
+@pytest.mark.parametrize("page", ["models/build_transformer", "models/build_rnn_attention"])
+def test_a_sketch_keeps_its_lines(site, page):
+    text = (site / f"{page}.html").read_text(encoding="utf-8")
+    above, below = re.search(r"<pre>.*?(context ids.*?)</pre>", text, re.DOTALL)[1].split("\n")[:2]
+    assert above.index("┐") == below.index("┘")  # the corners of its arrow
+
+
 def test_every_picture_of_the_gallery_is_there(site):
     page = (site / "gallery.html").read_text(encoding="utf-8")
     pictures = re.findall(r'<img[^>]* src="([^"]+)"', page)

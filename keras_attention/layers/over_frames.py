@@ -1,4 +1,7 @@
-"""One layer for every frame of a clip, whatever the number of frames."""
+"""One layer for every frame of a clip, whatever the number of frames.
+
+v_i = layer(x_i),   1 ≤ i ≤ S
+"""
 
 import keras
 from keras import ops
