@@ -1,8 +1,9 @@
 """The Transformer of Vaswani et al. (2017), as the TensorFlow tutorial "transformer" has it.
 
-context ids → embedding + positions → N × (global self-attention → feed-forward) ────────┐ memory
-target ids  → embedding + positions → N × (causal self-attention → cross-attention ◄─────┘
-                                           → feed-forward) → logits
+context ids → embedding + positions → N × encoder layer ──┐ memory
+target ids  → embedding + positions → N × decoder layer ◄─┘ → logits
+              encoder layer = global self-attention → feed-forward
+              decoder layer = causal self-attention → cross-attention → feed-forward
 """
 
 import math
