@@ -19,12 +19,9 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # Where libtpu is installed JAX would look for a TPU, and complain that there is none.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # A program of a test runs a few times: it is not worth the time that optimising it would take.
-os.environ["XLA_FLAGS"] = " ".join(
-    (
-        *os.environ.get("XLA_FLAGS", "").split(),
-        "--xla_backend_optimization_level=0",
-        "--xla_llvm_disable_expensive_passes=true",
-    )
+os.environ["XLA_FLAGS"] = (
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
+    f"{os.environ.get('XLA_FLAGS', '')}"  # comes last, and so prevails
 )
 
 ROOT = Path(__file__).resolve().parents[1]

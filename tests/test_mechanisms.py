@@ -174,13 +174,20 @@ def test_a_portrait_shows_where_a_layer_looks(tmp_path):
     assert (weights[:, ~far] > 0).any()
 
 
-@pytest.mark.parametrize("name", ["FeedForward", "LearnedPositions", "SinusoidalPositions"])
-def test_a_part_that_looks_at_nothing_has_a_portrait_too(tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "when"),
+    [
+        ("FeedForward", "after 2 steps."),
+        ("LearnedPositions", "after 2 steps."),
+        ("SinusoidalPositions", "with nothing to learn."),
+    ],
+)
+def test_a_part_that_looks_at_nothing_has_a_portrait_too(tmp_path, name, when):
     task = replace(TASKS[name], steps=2)
     captions = portraits.draw([task], tmp_path)
     assert {path.stem for path in tmp_path.glob("*.png")} == set(captions)
     assert captions[name].startswith(task.why)
-    assert captions[name].endswith("after 2 steps.")
+    assert captions[name].endswith(when)
 
 
 def test_every_layer_that_looks_has_a_portrait():

@@ -40,8 +40,9 @@ def draw(tasks, folder, progress=iter):
                 _draw(weights, folder / f"{name}.png")
                 captions[name] = _caption(task, _of_weights(weights))
         if task.mechanism in _PARTS:
-            path = folder / f"{task.mechanism}.png"
-            captions[task.mechanism] = _caption(task, _PARTS[task.mechanism](model, inputs, path))
+            part = next(each for each in model.layers if type(each).__name__ == task.mechanism)
+            shown = _PARTS[task.mechanism](model, part, inputs, folder / f"{task.mechanism}.png")
+            captions[task.mechanism] = _caption(task, shown, learns=bool(part.weights))
     return captions
 
 
@@ -116,28 +117,22 @@ def _of_weights(weights):
     return f"{rows}, a column a place in the memory"
 
 
-def _caption(task, shown):
+def _caption(task, shown, learns=True):
     """Say why the task needs the layer, and what its picture shows."""
-    when = f"after {task.steps:,} steps" if task.steps else "with nothing to learn"
+    when = f"after {task.steps:,} steps" if task.steps and learns else "with nothing to learn"
     return f"{task.why} {shown}, {when}."
 
 
-def _part(model, kind):
-    """Return the layer of a kind in a model of its task."""
-    return next(layer for layer in model.layers if isinstance(layer, kind))
-
-
-def _draw_positions(model, inputs, path):
+def _draw_positions(model, layer, inputs, path):
     """Draw what is added at each position of a sentence; return what one sees."""
-    layer = _part(model, (layers.LearnedPositions, layers.SinusoidalPositions))
+    del model
     length = next(iter(inputs.values())).shape[1]
     plot_positions(ops.convert_to_numpy(layer.encode(ops.arange(length)[None]))[0], path=path)
     return "Left what is added at each position, right how alike any two of them are"
 
 
-def _draw_hidden_units(model, inputs, path):
+def _draw_hidden_units(model, layer, inputs, path):
     """Draw which hidden units each token of an example sets to work; return what one sees."""
-    layer = _part(model, layers.FeedForward)
     tensors = [ops.convert_to_tensor(inputs[tensor.name]) for tensor in model.inputs]
     x = keras.Model(model.inputs, layer.input)(tensors, training=False)
     units = ops.convert_to_numpy(layer.widen(layer.before(x)))[0]  # (T, hidden)
