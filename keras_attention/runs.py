@@ -25,7 +25,7 @@ from keras_attention.watching import TranslateEachEpoch
 
 CHECKPOINTS, WATCHED_FOLDER = "checkpoints", "watched"
 HISTORY_FILE, CURVES_FILE = "history.json", "curves.png"
-_STEPS_A_SHAPE = 800  # in a run; then compiling the program of one more shape pays
+STEPS_A_SHAPE = 800  # in a run; then compiling the program of one more shape pays
 
 
 def train(
@@ -292,7 +292,7 @@ def _number_of_shapes(folder, settings, resume):
         if begun_with:
             return begun_with
     steps = settings.epochs * settings.steps
-    return settings.shapes or min(1 + steps // _STEPS_A_SHAPE, corpora.MOST_SHAPES)
+    return settings.shapes or min(1 + steps // STEPS_A_SHAPE, corpora.MOST_SHAPES)
 
 
 @contextmanager

@@ -146,7 +146,7 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one(tiny_run, killed):
 
 
 def test_a_resumed_run_keeps_its_number_of_shapes(tiny_run, killed, monkeypatch):
-    monkeypatch.setattr(runs, "_STEPS_A_SHAPE", 20)  # of 4 epochs of 19 steps, 3 more shapes
+    monkeypatch.setattr(runs, "STEPS_A_SHAPE", 20)  # of 4 epochs of 19 steps, 3 more shapes
     config = json.loads((killed / "config.json").read_text())
     assert config["shapes"] == 1
     counts = []

@@ -60,19 +60,19 @@ def test_alignment_error_rates_of_a_case_by_hand(tiny_run, monkeypatch):
     monkeypatch.setattr(translator, "context_vocabulary", vocabulary)
     monkeypatch.setattr(translator, "target_vocabulary", vocabulary)
 
-    class Looker:
-        """Looks where the first pair's links are, but for `one`; and at `dos`; [START] is 0."""
+    def look(ids, tokens, *, batch_size):
+        """Look where the first pair's links are, but for `one`; and at `dos`; [START] is 0."""
+        counts = [((tokens[row] != 0).sum(), (ids[row] != 0).sum()) for row in range(2)]
+        assert counts == [(4, 5), (2, 11)]  # [START] is not written, [END] is
+        first, second = (np.zeros((2, *count)) for count in counts)  # (H, T, S)
+        first[:, [0, 1, 2], [3, 2, 2]] = 0.5
+        second[:, 0, 9] = 0.3
+        for weights in (first, second):
+            weights[:, :, 0] = 0.9  # [START] and [END] are no words
+        first[:, 3, 1] = 0.9
+        return [{"cross_attention": weights} for weights in (first, second)]
 
-        def predict_on_batch(self, inputs):
-            (size, length), written = inputs["context"].shape, inputs["target"].shape[1]
-            weights = np.zeros((size, 2, written, length))  # (B, H, T, S)
-            weights[0, :, [0, 1, 2], [3, 2, 2]] = 0.5
-            weights[1, :, 0, 9] = 0.3
-            weights[:, :, :, 0] = 0.9  # [START] and [END] are no words
-            weights[:, :, 3:, 1] = 0.9
-            return {"logits": None, "cross_attention": weights}
-
-    monkeypatch.setattr(translator, "_look", Looker())
+    monkeypatch.setattr(translator, "look", look)
     rates = scoring.alignment_error_rates(translator, pairs, batch_size=3)
     # 4 links are right; attention has 3 of them in 4, the diagonal (1, 1) alone in 4.
     assert rates.attention == pytest.approx(1 - 2 * 3 / (4 + 4))

@@ -112,11 +112,20 @@ def test_no_bucket_is_warmed_up_for_a_length_that_no_sentence_has(translator, le
 
 
 def test_the_programs_of_the_last_sets_of_options_are_kept(translator, monkeypatch):
+    made, generator = [], room.Generator
+
+    def make(encode, step, **options):
+        made.append(options["max_length"])
+        return generator(encode, step, **options)
+
     monkeypatch.setattr(room, "MOST_GENERATORS", 2)
-    for limit in (1, 2, 1, 3):
+    monkeypatch.setattr(room, "Generator", make)
+    for limit in (1, 2, 1, 3, 1):  # 3 takes the place of 2, since 1 was asked for again
         translator("aa", max_length=limit, attention=False)
-    assert [options[0] for options in translator._generators] == [1, 3]
+    assert made == [1, 2, 3]
     assert translator.programs == 2
+    translator("aa", max_length=2, attention=False)
+    assert made == [1, 2, 3, 2]
 
 
 def grows(translator, count, longest):

@@ -66,6 +66,10 @@ class Worker:
             the object: by name, so that nothing of it is loaded here.
         **arguments: of the class.
 
+    Attributes:
+        name: the same.
+        process: the `multiprocessing.Process`.
+
     Raises:
         WorkerError: the object could not be made, a method raised, or the process died.
     """
@@ -74,8 +78,8 @@ class Worker:
         processes = multiprocessing.get_context("spawn")
         self.name = name
         self._pipe, there = processes.Pipe()
-        self._process = processes.Process(target=_serve, args=(there, make, arguments), daemon=True)
-        self._process.start()
+        self.process = processes.Process(target=_serve, args=(there, make, arguments), daemon=True)
+        self.process.start()
         there.close()
         try:
             self._answer("its start")
@@ -104,10 +108,10 @@ class Worker:
     def close(self):
         """End the process."""
         self._pipe.close()  # the other end reads the end of the file
-        self._process.join(10)
-        if self._process.is_alive():
-            self._process.terminate()
-            self._process.join()
+        self.process.join(10)
+        if self.process.is_alive():
+            self.process.terminate()
+            self.process.join()
 
     def _answer(self, doing):
         try:
@@ -119,8 +123,8 @@ class Worker:
         return seconds, answer
 
     def _died(self, doing):
-        self._process.join(10)
-        code = self._process.exitcode
+        self.process.join(10)
+        code = self.process.exitcode
         how = f"by signal {-code}" if code and code < 0 else f"with exit code {code}"
         return WorkerError(self.name, doing, f"its process ended {how}")
 

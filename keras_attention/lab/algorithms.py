@@ -66,7 +66,7 @@ def copy(folder, *, seed, quick, verbose):
         longer = tasks.copy(np.random.default_rng([seed, factor]), 50, length, length)
         for name, model in models.items():
             bar = {"at_most": 1} if name == MACHINE else {"at_least": 10}
-            figures += _test(f"{name}, length {length}", model, longer, wrong=bar)
+            figures += cost_and_errors(f"{name}, length {length}", model, longer, wrong=bar)
     title = f"copying {length} vectors, trained on at most {longest}"
     _draw_tapes(folder, models[MACHINE], longer, title)
     return figures, [CURVES, TAPES]
@@ -138,7 +138,7 @@ def _contest(folder, data, quick, verbose, at_most, at_least, recipe=PLAIN):
             print(f"{name}: {len(train.inputs):,} sequences")
         curves[name] = _train(model, train, recipe, verbose, *validation)
         bar = {"at_most": at_most} if name == MACHINE else {"at_least": at_least}
-        figures += _test(name, model, test, cost=bar)
+        figures += cost_and_errors(name, model, test, cost=bar)
     plot_curves(
         curves,
         xlabel="sequences seen",
@@ -214,7 +214,7 @@ def _train(model, examples, recipe, verbose, validation=None):
     return seen, steps * np.array(history["loss"])  # the loss is a mean over the steps
 
 
-def _test(name, model, examples, cost=None, wrong=None):
+def cost_and_errors(name, model, examples, cost=None, wrong=None):
     """Return what is wrong with the answers of a model: their cost in bits, the wrong ones in %.
 
     `cost` and `wrong` are the bars of the two. No program is compiled for so few sequences.

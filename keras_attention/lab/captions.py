@@ -43,11 +43,11 @@ def captions(folder, *, seed, quick, verbose):
     settings = QUICK if quick else Settings()
     numbers = range(1, settings.most_events + 1)
     tests = [
-        _draw(settings, [seed, 1, events], settings.tested, (events, events), held_out=True)
+        draw(settings, [seed, 1, events], settings.tested, (events, events), held_out=True)
         for events in numbers
     ]
     paused = [
-        _draw(settings, [seed, 2, events], settings.tested, (events, events), True, PAUSES)
+        draw(settings, [seed, 2, events], settings.tested, (events, events), True, PAUSES)
         for events in numbers
     ]
     whole, words, rates = {}, {}, {}
@@ -66,8 +66,8 @@ def captions(folder, *, seed, quick, verbose):
         whole[name], words[name] = zip(*_scores(model, tests), strict=True)
         if name == "attention":
             view = models.attention(model)
-            rates["clips as in training"] = _alignment_error_rates(view, tests)
-            rates["longer pauses"] = _alignment_error_rates(view, paused)
+            rates["clips as in training"] = alignment_error_rates(view, tests)
+            rates["longer pauses"] = alignment_error_rates(view, paused)
             _draw_map(view, paused[min(2, len(paused) - 1)], folder / MAP_PICTURE)
     plot_curves(
         {
@@ -82,7 +82,7 @@ def captions(folder, *, seed, quick, verbose):
     return _figures(whole, words, rates), [LENGTHS_PICTURE, MAP_PICTURE]
 
 
-def _draw(settings, seed, count, events, held_out=False, gaps=(0, 1)):
+def draw(settings, seed, count, events, held_out=False, gaps=(0, 1)):
     """Draw clips, and pad them to the size that clips with the most events need."""
     rng = np.random.default_rng(seed)
     drawn = clips.draw_clips(rng, count, events, held_out=held_out, gaps=gaps)
@@ -108,7 +108,7 @@ def _train(model, settings, seed, verbose):
     divergence = training.StopOnDivergence()
     for number in range(settings.rounds):
         most = min(1 + 10 * number // settings.rounds, settings.most_events)
-        drawn = _draw(settings, [seed, 0, number], settings.clips, (1, most))
+        drawn = draw(settings, [seed, 0, number], settings.clips, (1, most))
         model.fit(
             {"context": drawn.frames, "target": drawn.ids[:, :-1]},
             drawn.ids[:, 1:],
@@ -129,10 +129,10 @@ def _scores(model, tests):
     generator = decoding.Generator(models.encode(model), models.step(model), max_length=longest)
     for drawn in tests:
         written = np.asarray(generator.predict_on_batch({"context": drawn.frames})["tokens"])
-        yield _shares(written, drawn.ids[:, 1:])
+        yield shares_right(written, drawn.ids[:, 1:])
 
 
-def _shares(written, right):
+def shares_right(written, right):
     """Compare captions, ids (N, T): return shares of those that are right, and of right words."""
     same = written == right
     return float(same.all(axis=1).mean()), float(same[right != 0].mean())
@@ -144,7 +144,7 @@ def _look(view, drawn):
     return keras.ops.convert_to_numpy(view.predict_on_batch(inputs)["attention"])
 
 
-def _alignment_error_rates(view, tests):
+def alignment_error_rates(view, tests):
     """Say how often attention, a diagonal and chance are outside of the frames of a word's event.
 
     Of words that say what is seen. All frames of the event are possible, none is sure, so that the

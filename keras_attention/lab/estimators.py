@@ -143,7 +143,7 @@ def run(folder, *, seed, quick, verbose):
     figures = [Figure("largest error of the enumerated gradient", float(error), at_most=1e-6)]
     for name, estimates in found.items():
         figures += _figures(name, estimates, exact)
-    curves = {name: _error_by_number(estimates, exact) for name, estimates in found.items()}
+    curves = {name: error_by_number(estimates, exact) for name, estimates in found.items()}
     plot_curves(
         dict(list(curves.items())[:4]),
         xlabel="estimates that are averaged",
@@ -179,7 +179,7 @@ def _figures(name, found, exact):
     ]
 
 
-def _error_by_number(found, exact):
+def error_by_number(found, exact):
     """Return numbers of estimates, and the root mean square error of averages of so many."""
     numbers = [2**power for power in range(int(np.log2(len(found))) - 2)]
     means = [found.reshape(-1, number, len(exact)).mean(1) for number in numbers]

@@ -149,7 +149,7 @@ def test_a_process_that_dies_is_named_and_the_others_end():
 
     def die():
         with started({name: ("prepared", "Options", {}) for name in "ab"}) as workers:
-            processes.extend(worker._process for worker in workers.values())
+            processes.extend(worker.process for worker in workers.values())
             processes[1].kill()
             processes[1].join()
             workers["b"].ask("_asdict")

@@ -21,7 +21,7 @@ def test_who_knows_nothing_pays_a_bit_for_each_bit():
     inputs = keras.Input((None, 9))
     ignorant = keras.Model(inputs, keras.layers.Dense(8, kernel_initializer="zeros")(inputs))
     examples = tasks.copy(np.random.default_rng(0), 7, 5, 5)
-    cost, wrong = algorithms._test("nobody", ignorant, examples)
+    cost, wrong = algorithms.cost_and_errors("nobody", ignorant, examples)
     assert cost.value == pytest.approx(5 * 8)
     assert 30 < wrong.value < 70
 
@@ -33,5 +33,5 @@ def test_the_loss_of_training_is_the_cost_that_is_measured():
     loss = model.evaluate(
         examples.inputs, examples.targets, sample_weight=examples.asked, verbose=0
     )
-    cost, _ = algorithms._test("LSTM", model, examples)
+    cost, _ = algorithms.cost_and_errors("LSTM", model, examples)
     assert loss * examples.asked.shape[1] == pytest.approx(cost.value, rel=1e-5)

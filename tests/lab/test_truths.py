@@ -42,7 +42,7 @@ def test_one_sample_pulls_at_what_was_picked_by_what_it_cost():
 def test_the_error_of_an_average_falls_with_the_root_of_their_number():
     rng = np.random.default_rng(0)
     estimates = np.array(EXACT) + rng.normal(size=(2**14, 3))
-    numbers, errors = estimators._error_by_number(estimates, np.array(EXACT))
+    numbers, errors = estimators.error_by_number(estimates, np.array(EXACT))
     slope = np.polyfit(np.log(numbers), np.log(errors), 1)[0]
     assert slope == pytest.approx(-0.5, abs=0.05)
 
