@@ -102,19 +102,23 @@ def test_is_attention_then_residual_then_layer_norm():
 
 def test_cross_attention_takes_any_attention_whose_read_is_as_wide_as_the_query():
     query, memory = draw(B, 3, Q), draw(B, S, Q)
-    output, weights = call(CrossAttention(AdditiveAttention(13)), query, memory, MASK)
-    assert output.shape == (B, 3, Q)
-    assert weights.shape == (B, 3, S)
-    assert CrossAttention(AdditiveAttention(13))(query, memory).shape == (B, 3, Q)
+    block = stirred(CrossAttention(AdditiveAttention(13)), query, memory)
+    output, weights = call(block, query, memory, MASK)
+    read, expected_weights = call(block.attention, query, memory, MASK)
+    assert_close(output, as_numpy(block.norm(query + read)))
+    np.testing.assert_array_equal(weights, expected_weights)
+    assert_close(block(query, memory, attention_mask=MASK), output)
 
 
 def test_global_self_attention_takes_any_attention_too():
     x = draw(B, S, Q)
     for attention in (AdditiveAttention(13), DenseMultiHeadAttention(H, 2 * DEPTH)):
-        block = GlobalSelfAttention(attention)
+        block = stirred(GlobalSelfAttention(attention), x)
         output, weights = block(x, attention_mask=MASK, return_attention_scores=True)
-        assert output.shape == x.shape
-        assert (as_numpy(weights)[0, ..., 3:] == 0).all()
+        read, expected_weights = call(attention, x, x, MASK)
+        assert_close(output, as_numpy(block.norm(x + read)))
+        np.testing.assert_array_equal(as_numpy(weights), expected_weights)
+        np.testing.assert_array_equal(as_numpy(weights)[0, ..., 3:], 0)
 
 
 def test_a_mask_for_each_position_is_heeded():

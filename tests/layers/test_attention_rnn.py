@@ -205,10 +205,16 @@ def test_the_first_step_has_no_past_and_states_of_zero():
 def test_what_is_returned_is_what_was_asked_for():
     decoder = filled("attend_then_recur")
     inputs = [ops.convert_to_tensor(x) for x in INPUTS]
-    assert tuple(decoder(*inputs).shape) == (B, T, UNITS)
-    output, states = decoder(*inputs, return_state=True)
-    assert tuple(output.shape) == (B, T, UNITS)
+    output, weights, states = decoder(*inputs, return_attention_scores=True, return_state=True)
+    with_weights = decoder(*inputs, return_attention_scores=True)
+    with_states = decoder(*inputs, return_state=True)
+    for one in (decoder(*inputs), with_weights[0], with_states[0]):
+        np.testing.assert_array_equal(as_numpy(one), as_numpy(output))
+    np.testing.assert_array_equal(as_numpy(with_weights[1]), as_numpy(weights))
+    for one, other in zip(with_states[1], states, strict=True):
+        np.testing.assert_array_equal(as_numpy(one), as_numpy(other))
     assert [tuple(state.shape) for state in states] == [(B, UNITS)] * 2
+    np.testing.assert_array_equal(as_numpy(states[0]), as_numpy(output)[:, -1])
 
 
 def test_one_mask_for_the_whole_batch_is_that_of_each_sentence():
@@ -219,18 +225,22 @@ def test_one_mask_for_the_whole_batch_is_that_of_each_sentence():
     assert_close(one, as_numpy(each))
 
 
-def fit(decoder, width):
-    """Train two compiled steps of a model with a decoder; return the losses."""
+def check_training(decoder, width):
+    """Require that two compiled steps of a model with a decoder change every weight."""
     inputs = [keras.Input((T, E)), keras.Input((S, K))]
     model = keras.Model(inputs, decoder(*inputs))
     model.compile("sgd", "mse", jit_compile=keras.backend.backend() != "torch")
-    return [model.train_on_batch(list(INPUTS[:2]), draw(B, T, width)) for _ in range(2)]
+    before = {weight.path: as_numpy(weight) for weight in decoder.trainable_weights}
+    for _ in range(2):
+        assert np.isfinite(model.train_on_batch(list(INPUTS[:2]), draw(B, T, width)))
+    for weight in decoder.trainable_weights:
+        assert np.isfinite(as_numpy(weight)).all(), weight.path
+        assert (as_numpy(weight) != before[weight.path]).any(), weight.path
 
 
 def test_hard_attention_draws_inside_the_compiled_loop():
     attention = HardAttention("general", straight_through=True, seed=1)
-    decoder = AttentionRNN(AttendThenRecur(LSTMCell(UNITS), attention))
-    assert np.isfinite(fit(decoder, UNITS)).all()
+    check_training(AttentionRNN(AttendThenRecur(LSTMCell(UNITS), attention)), UNITS)
 
 
 def test_hard_attention_draws_anew_at_every_step_of_the_loop():
@@ -245,8 +255,7 @@ def test_hard_attention_draws_anew_at_every_step_of_the_loop():
 @pytest.mark.parametrize("make", [LSTMCell, GRUCell])
 def test_a_cell_with_dropout_can_be_trained(make):
     cell = make(UNITS, dropout=0.3, recurrent_dropout=0.3)
-    decoder = AttentionRNN(AttendThenRecur(cell, AdditiveAttention(HIDDEN)))
-    assert np.isfinite(fit(decoder, UNITS)).all()
+    check_training(AttentionRNN(AttendThenRecur(cell, AdditiveAttention(HIDDEN))), UNITS)
 
 
 @pytest.mark.parametrize("make", [LSTMCell, GRUCell])
@@ -310,4 +319,5 @@ def test_an_error_within_the_loop_leaves_no_dropout_mask_behind():
     with pytest.raises(TypeError):
         decoder(sequence, keys, values, training=True)
     decoder.cell.attention.look = fails
-    assert cell._dropout_mask is None
+    mask = cell.get_dropout_mask(ops.ones((7, E + K)))  # a new one, for a batch of another size
+    assert tuple(mask.shape) == (7, E + K)

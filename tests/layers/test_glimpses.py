@@ -52,12 +52,24 @@ def test_the_network_is_its_equation(merge):
 
 
 @pytest.mark.parametrize("locator", [False, True])
-def test_what_looks_leave_has_the_documented_shapes(locator):
-    looks = make(locator)(tensor(pictures()), training=True)
-    assert tuple(looks.outputs.shape) == (B, T, 7)
-    assert tuple(looks.states.shape) == (B, T, 13 if locator else 7)
-    assert tuple(looks.locations.shape) == (B, T, 2)
-    assert tuple(looks.log_probabilities.shape) == (B, T)
+def test_what_looks_leave_is_that_of_one_look_after_the_other(locator):
+    layer, x = make(locator, deviation=0.05), tensor(pictures())
+    looks = layer(x, training=True)
+    outputs, states, locations, densities = map(as_numpy, looks)
+    core, above = [ops.zeros((B, 7))], [ops.zeros((B, 13))] * 2
+    kernel, bias = map(as_numpy, layer.choose.weights)
+    for t in range(T):
+        state = as_numpy((above if locator else core)[0])
+        np.testing.assert_allclose(states[:, t], state, atol=1e-6)
+        off = locations[:, t] - np.tanh(state @ kernel + bias)  # from the mean
+        density = -(off.astype(float) ** 2).sum(-1) / (2 * 0.05**2) - np.log(2 * np.pi * 0.05**2)
+        np.testing.assert_allclose(densities[:, t], density, atol=1e-3)
+        output, core = layer.cell(layer.network(x, looks.locations[:, t]), core)
+        np.testing.assert_allclose(outputs[:, t], as_numpy(output), atol=1e-6)
+        if locator:
+            _, above = layer.locator(output, above)
+    for each, width in zip(looks[:3], (7, 13 if locator else 7, 2), strict=True):
+        assert tuple(each.shape) == (B, T, width)
 
 
 def test_it_goes_to_the_mean_unless_it_is_training():
@@ -80,19 +92,21 @@ def test_in_training_places_are_drawn_around_the_mean_and_again_from_the_same_se
     assert (locations != as_numpy(second.locations)).any()
     repeated = again(x, training=True).locations
     np.testing.assert_array_equal(as_numpy(repeated), locations)
-    assert abs(locations[:, 0].std() - 0.2) < 0.02
+    np.testing.assert_allclose(locations[:, 0].std(), 0.2, atol=0.02)
     distance = locations[:, 0] / 0.2  # of the first looks, whose mean is 0, none was clipped
     expected = -(distance**2).sum(-1) / 2 - np.log(2 * np.pi * 0.2**2)
     np.testing.assert_allclose(as_numpy(first.log_probabilities)[:, 0], expected, atol=1e-4)
 
 
 def test_it_looks_within_the_picture_and_the_density_is_that_before_the_clipping():
-    looks = make(deviation=3.0)(tensor(pictures()), training=True)
+    x = tensor(np.repeat(pictures()[:1], 31, axis=0))
+    looks = make(deviation=3.0)(x, training=True)
     assert abs(as_numpy(looks.locations)).max() == 1
     at_the_edge = (abs(as_numpy(looks.locations)) == 1).any(-1)
     density = as_numpy(looks.log_probabilities)
     distance = as_numpy(looks.locations) / 3
     clipped = -(distance**2).sum(-1) / 2 - np.log(2 * np.pi * 9)
+    assert at_the_edge[:, 0].any()
     assert (density[:, 0][at_the_edge[:, 0]] < clipped[:, 0][at_the_edge[:, 0]]).all()
 
 
@@ -147,7 +161,10 @@ def test_a_model_survives_saving_and_a_compiled_step(tmp_path, locator):
         jit_compile=keras.backend.backend() != "torch",
     )
     target = {"outputs": np.ones((B, T, 7)), "log_probabilities": np.ones((B, T))}
+    before = {weight.path: as_numpy(weight) for weight in model.trainable_weights}
     assert np.isfinite(model.fit(pictures(), target, verbose=0).history["loss"][0])
+    for weight in model.trainable_weights:
+        assert (as_numpy(weight) != before[weight.path]).any(), weight.path
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     expected, found = model.predict(pictures(), verbose=0), loaded.predict(pictures(), verbose=0)
@@ -159,9 +176,22 @@ def test_a_model_survives_saving_and_a_compiled_step(tmp_path, locator):
 
 
 def test_mixed_precision_keeps_places_in_float32():
-    looks = make(dtype=keras.DTypePolicy("mixed_bfloat16"))(tensor(pictures()))
-    assert keras.backend.standardize_dtype(looks.locations.dtype) == "float32"
-    assert np.isfinite(as_numpy(ops.cast(looks.outputs, "float32"))).all()
+    exact = make()
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        half = make()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    for training in (False, True):  # with the same draws
+        expected, looks = (
+            layer(tensor(pictures()), training=training) for layer in (exact, half)
+        )
+        dtypes = [keras.backend.standardize_dtype(each.dtype) for each in looks]
+        assert dtypes == ["bfloat16", "bfloat16", "float32", "float32"]
+        np.testing.assert_allclose(
+            as_numpy(looks.locations), as_numpy(expected.locations), atol=0.02
+        )
+        np.testing.assert_allclose(as_numpy(looks.outputs), as_numpy(expected.outputs), atol=0.02)
 
 
 def test_bad_arguments_say_what_was_received():

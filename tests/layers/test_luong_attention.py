@@ -56,16 +56,20 @@ def test_equals_a_loop_with_the_general_score():
     ],
 )
 def test_joins_the_read_of_any_attention_with_its_query(make):
-    layer = LuongAttention(make(), UNITS)
+    check_join(LuongAttention(make(), UNITS), UNITS)
+
+
+def check_join(layer, width):
     output, weights = ask(layer)
     read, expected_weights = ask(layer.attention)
     joined = np.concatenate([read, INPUTS[0]], axis=-1).astype(float)
+    assert output.shape == (B, T, width)
     assert_close(output, np.tanh(joined @ as_numpy(layer.kernel).astype(float)))
     np.testing.assert_array_equal(weights, expected_weights)
 
 
 def test_is_as_wide_as_the_query_where_nothing_else_is_said():
-    assert ask(LuongAttention(AdditiveAttention(UNITS)))[0].shape == (B, T, Q)
+    check_join(LuongAttention(AdditiveAttention(UNITS)), Q)
 
 
 def test_a_single_query_equals_that_query_among_several():
