@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_attention.layers import LearnedPositions, SinusoidalPositions
 from keras_attention.ops import sinusoids
-from tests.contract import as_numpy, assert_close, gradients_of_weights
+from tests.numerics import as_numpy, assert_close, gradients_of_weights
 
 B, T, D, LENGTH = 2, 5, 14, 11
 
@@ -102,10 +102,21 @@ def test_positions_are_exact_in_mixed_precision(make, policy):
     np.testing.assert_array_equal(as_numpy(rounded), as_numpy(expected))
 
 
+class SeenMask(keras.layers.Layer):
+    """Returns the mask that Keras hands to it."""
+
+    def __init__(self):
+        super().__init__()
+        self.supports_masking = True
+
+    def call(self, x, mask=None):
+        return mask
+
+
 @each_layer
 def test_an_implicit_mask_is_passed_on(make):
     embedded = keras.layers.Embedding(3, D, mask_zero=True)(np.array([[1, 2, 0]]))
-    assert as_numpy(make()(embedded)._keras_mask).tolist() == [[1, 1, 0]]
+    assert as_numpy(SeenMask()(make()(embedded))).tolist() == [[1, 1, 0]]
 
 
 def test_bad_arguments_say_what_was_received():

@@ -6,7 +6,8 @@ import pytest
 from keras import ops
 
 from keras_attention import models
-from tests.contract import as_numpy
+from keras_attention.layers import scores
+from tests.numerics import as_numpy
 from tests.models.test_contract import CONTEXT, TARGET, B, S, T, compile_model, logits_of, sentences
 
 M1, M2 = 5, 7
@@ -55,11 +56,20 @@ def test_the_decoder_starts_from_zeros(model):
     assert all((as_numpy(each) == 0).all() for each in state)
 
 
-def test_every_score_of_the_menu_can_be_chosen():
+@pytest.mark.parametrize("score", scores.SCORES)
+def test_every_score_of_the_menu_can_be_chosen(score):
     inputs = sentences()
-    for score in ("dot", "scaled_dot", "cosine", "general", "concat", "additive", "location"):
-        model = models.build_bilstm_attention(CONTEXT, TARGET, units=8, score=score)
-        assert models.attention(model)(inputs)["attention"].shape == (B, T, S)
+    model = models.build_bilstm_attention(CONTEXT, TARGET, units=8, score=score)
+    weights = as_numpy(models.attention(model)(inputs)["attention"])
+    attention = model.get_layer("decoder").get_layer("target_rnn").cell.attention
+    assert type(attention.score) is scores.SCORES[score]
+    # The state before the first word is 0: these weights are those of the scores of a query of 0.
+    values = models.encode(model)(ops.convert_to_tensor(inputs["context"]))["memory"]["values"]
+    first = as_numpy(attention.score(ops.zeros((B, 1, 8)), values))[:, 0].astype(float)
+    shares = np.where(inputs["context"] != 0, np.exp(first), 0)
+    assert weights.shape == (B, T, S)
+    np.testing.assert_allclose(weights[:, 0], shares / shares.sum(-1, keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-6)
 
 
 def test_only_the_word_before_tells_which_of_two_was_chosen():

@@ -1,4 +1,4 @@
-"""The deep recurrent attention model: who may know what, shapes, files."""
+"""The deep recurrent attention model: what it is made of, who may know what, files."""
 
 import keras
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_attention.models import Reinforced, build_deep_recurrent_attention
-from tests.contract import as_numpy, gradients_of_weights
+from tests.numerics import as_numpy, gradients_of_weights
 
 B, H, W, V, N, LOOKS, UNITS = 7, 15, 21, 5, 2, 3, 11
 SIZES = {"labels": V, "length": N, "looks": LOOKS, "size": 4, "scales": 2, "units": UNITS}
@@ -25,14 +25,26 @@ def examples():
     return pictures, rng.integers(V, size=(B, N))
 
 
-def test_outputs_have_the_documented_shapes():
-    shapes = {name: x.shape for name, x in build().predict(examples()[0], verbose=0).items()}
-    assert shapes == {
-        "baseline": (B, N * LOOKS),
-        "locations": (B, N * LOOKS, 2),
-        "log_probabilities": (B, N * LOOKS),
-        "logits": (B, N, V),
-    }
+def test_the_coarse_picture_says_where_to_begin_and_the_last_look_at_each_label_says_it():
+    model, (pictures, _) = build(), examples()
+    outputs = {name: as_numpy(x) for name, x in model(ops.convert_to_tensor(pictures)).items()}
+
+    def dense(name, x):
+        kernel, bias = map(as_numpy, model.get_layer(name).weights)
+        return x @ kernel + bias
+
+    coarse = pictures.reshape(B, H // 3, 3, W // 3, 3).mean((2, 4))
+    context = np.tanh(dense("context", coarse.reshape(B, -1)))
+    looks = model.get_layer("looks")(*map(ops.convert_to_tensor, (pictures, context)))
+    lasts = as_numpy(looks.outputs)[:, [2, 5]]  # three looks at each of two labels
+    np.testing.assert_allclose(outputs.pop("logits"), dense("logits", lasts), atol=1e-5)
+    guesses = dense("baseline", as_numpy(looks.states))[..., 0]
+    np.testing.assert_allclose(outputs.pop("baseline"), guesses, atol=1e-5)
+    np.testing.assert_allclose(outputs.pop("locations"), as_numpy(looks.locations), atol=1e-5)
+    densities = as_numpy(looks.log_probabilities)
+    np.testing.assert_allclose(outputs.pop("log_probabilities"), densities, atol=1e-4)
+    assert outputs == {}
+    assert (lasts.shape, guesses.shape) == ((B, N, UNITS), (B, N * LOOKS))
 
 
 def test_a_compiled_fit_step_changes_every_weight():

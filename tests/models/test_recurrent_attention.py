@@ -1,4 +1,4 @@
-"""The recurrent attention model: shapes, files, and what its training reaches."""
+"""The recurrent attention model: what it is made of, files, and what its training reaches."""
 
 import keras
 import numpy as np
@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_attention.models import Reinforced, build_recurrent_attention
-from tests.contract import gradient
+from tests.numerics import as_numpy, gradient
 
 B, H, W, V, T, UNITS = 7, 17, 19, 5, 3, 11
 SIZES = {"labels": V, "looks": T, "size": 4, "scales": 2, "units": UNITS}
@@ -24,14 +24,21 @@ def examples():
     return rng.uniform(size=(B, H, W, 1)).astype("float32"), np.arange(B) % V
 
 
-def test_outputs_have_the_documented_shapes():
-    shapes = {name: x.shape for name, x in build().predict(examples()[0], verbose=0).items()}
-    assert shapes == {
-        "baseline": (B, T),
-        "locations": (B, T, 2),
-        "log_probabilities": (B, T),
-        "logits": (B, V),
-    }
+def test_the_last_look_says_the_label_and_every_state_has_a_baseline():
+    model, (pictures, _) = build(), examples()
+    outputs = {name: as_numpy(x) for name, x in model(ops.convert_to_tensor(pictures)).items()}
+    looks = model.get_layer("looks")(ops.convert_to_tensor(pictures))
+    kernel, bias = map(as_numpy, model.get_layer("logits").weights)
+    last = as_numpy(looks.outputs)[:, -1]
+    np.testing.assert_allclose(outputs.pop("logits"), last @ kernel + bias, atol=1e-6)
+    kernel, bias = map(as_numpy, model.get_layer("baseline").weights)
+    guesses = (as_numpy(looks.states) @ kernel + bias)[..., 0]
+    np.testing.assert_allclose(outputs.pop("baseline"), guesses, atol=1e-6)
+    np.testing.assert_array_equal(outputs.pop("locations"), as_numpy(looks.locations))
+    densities = as_numpy(looks.log_probabilities)
+    np.testing.assert_array_equal(outputs.pop("log_probabilities"), densities)
+    assert outputs == {}
+    assert (last.shape, guesses.shape, kernel.shape) == ((B, UNITS), (B, T), (6, 1))
 
 
 @pytest.mark.parametrize("policy", ["learned", "centre"])

@@ -6,7 +6,8 @@ from keras import ops
 
 from keras_attention.ops import addressing
 from keras_attention.ops.addressing import Address
-from tests.contract import B, as_numpy, assert_close, gradient
+from tests.contract import B
+from tests.numerics import as_numpy, assert_close, gradient
 
 N, M, H = 13, 7, 3  # rows, their width, heads
 
@@ -175,11 +176,17 @@ def test_sharpening_does_not_vanish_where_powers_do():
 
 
 def test_nothing_has_values_and_gradients():
-    def loss(keys, memory, previous):
+    def address(keys, memory, previous):
         wanted = Address(keys, number(3.0), number(0.5), one_head([0.0, 1, 0]), number(2.0))
-        return ops.sum(ops.square(addressing.address(wanted, memory, previous)))
+        return addressing.address(wanted, memory, previous)
+
+    def loss(*arrays):
+        return ops.sum(ops.square(address(*arrays)))
 
     arrays = np.zeros((1, 1, M)), np.zeros((1, N, M)), np.eye(N)[None, :1]
+    # No row is like nothing, each as little as the other: half of 1/13 each, and half stays.
+    gated = (np.full(N, 1 / N) + np.eye(N)[0]) / 2
+    assert_close(address(*map(tensor, arrays)), [[gated**2 / (gated**2).sum()]], 2e-6)
     for value in gradient(loss, *arrays):
         assert np.isfinite(value).all()
 

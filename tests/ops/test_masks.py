@@ -4,7 +4,7 @@ import pytest
 from keras import ops
 
 from keras_attention.ops import align_mask, causal_mask, masked_softmax, padding_mask
-from tests.contract import assert_close
+from tests.numerics import assert_close
 
 B, T, S = 2, 3, 5
 
@@ -87,10 +87,16 @@ def test_large_scores_and_empty_rows_are_finite_in_every_dtype(dtype):
 
 def test_mask_gets_the_rank_of_the_scores():
     scores, heads = ops.zeros((B, T, S)), ops.zeros((B, 7, T, S))
-    assert tuple(align_mask(ops.ones((B, S), "bool"), scores).shape) == (B, 1, S)
-    assert tuple(align_mask(ops.ones((B, T, S), "bool"), scores).shape) == (B, T, S)
-    assert tuple(align_mask(ops.ones((B, S), "bool"), heads).shape) == (B, 1, 1, S)
-    assert tuple(align_mask(ops.ones((B, T, S), "bool"), heads).shape) == (B, 1, T, S)
+    _, each = some_scores()  # (B, T, S)
+    shared = each[:, 0]
+    for mask, of, expected in (
+        (shared, scores, shared[:, None]),
+        (each, scores, each),
+        (shared, heads, shared[:, None, None]),
+        (each, heads, each[:, None]),
+    ):
+        aligned = to_numpy(align_mask(ops.convert_to_tensor(mask), of))
+        np.testing.assert_array_equal(aligned, expected, strict=True)
 
 
 @pytest.mark.parametrize("shape", [(B, T), (B, S, T), (S,), (B, 1, T, S), (7, S)])
