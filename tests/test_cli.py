@@ -375,10 +375,12 @@ def test_json_has_a_line_a_sentence_with_tokens_and_weights(run, loaded, sentenc
         np.testing.assert_allclose(np.sum(read["attention"], axis=1), 1, atol=1e-5)
 
 
-def test_a_sentence_that_is_cut_off_in_json_says_so(run, loaded, sentences):
+def test_a_sentence_that_is_cut_off_in_json_says_so(run, loaded, tiny_run, sentences):
     _, out, _ = run("translate", loaded, sentences[0], "--json", "--max-length", "1")
-    read = json.loads(out)
-    assert (read["finished"], len(read["target_tokens"])) == (False, 1)
+    read, whole = json.loads(out), tiny_run.translator(sentences[0])
+    assert (read["finished"], whole.finished) == (False, True)
+    assert read["target_tokens"] == list(whole.target_tokens[:1])
+    np.testing.assert_allclose(read["attention"], whole.attention[:1], atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
 import json
-import math
 
 import pytest
 
@@ -44,8 +43,7 @@ def test_finished_runs_are_used_again(compared):
     again = comparison.compare(parts, folder, settings, verbose=0)
     assert set(again.seconds.values()) == {None}
     assert {path: path.stat().st_mtime_ns for path in before} == before
-    for name, score in result.overall.items():
-        assert math.isclose(again.overall[name], score, abs_tol=1e-6)
+    assert again.overall == pytest.approx(result.overall, abs=1e-6)
 
 
 def test_runs_of_another_comparison_are_not_mixed_in(compared):

@@ -129,8 +129,10 @@ def test_emoji_among_words_are_carried_along(translator, sentences):
 @pytest.mark.parametrize("odd", ["\ud83d", "\U0001ccd6", "\x00"])
 def test_characters_that_tensorflow_or_python_do_not_know_are_carried_along(translator, odd):
     # Half an emoji; a letter of Unicode 16, which few versions of Python know; a zero byte.
-    translation = translator(f"casa{odd} casa")
-    assert len(translation.context_tokens) == translation.attention.shape[1] == 4
+    odd_one, plain = translator([f"casa{odd} casa", "casa casa"])
+    assert odd_one.context_tokens == ("[START]", f"casa{odd}", "casa", "[END]")
+    assert odd_one.text == plain.text
+    np.testing.assert_allclose(odd_one.attention, plain.attention, atol=1e-6)
 
 
 def test_the_limit_of_length_leaves_a_sentence_unfinished(translator, sentences, translations):
@@ -221,7 +223,9 @@ def untrained_once(cache=[]):  # noqa: B006
 
 def test_the_longest_sentence_is_translated(translator):
     translation = translator("casa " * 62, max_length=3)
-    assert len(translation.context_tokens) == translation.attention.shape[1] == 64
+    assert translation.context_tokens == ("[START]", *["casa"] * 62, "[END]")
+    assert translation.attention.shape == (len(translation.target_tokens), 64)
+    np.testing.assert_allclose(translation.attention.sum(axis=1), 1, atol=1e-5)
 
 
 @pytest.mark.parametrize(

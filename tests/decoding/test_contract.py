@@ -37,10 +37,18 @@ def test_a_wrong_option_says_what_was_received(options, message):
         Generator(keras.layers.Layer(), keras.layers.Layer(), **{"max_length": 3, **options})
 
 
-def test_what_is_off_goes_with_everything():
-    check_options(beam=4, n_best=4, top_k=0, top_p=1, temperature=0)
-    check_options(beam=None, top_k=None, top_p=None)
-    check_options(beam=1, top_k=3, top_p=0.5, temperature=1)
+@pytest.mark.parametrize(
+    ("options", "searches"),
+    [
+        ({"beam": 4, "n_best": 4, "top_k": 0, "top_p": 1, "temperature": 0}, True),
+        ({"beam": None, "top_k": None, "top_p": None}, False),
+        ({"beam": 1, "top_k": 3, "top_p": 0.5, "temperature": 1}, False),
+    ],
+)
+def test_what_is_off_goes_with_everything(options, searches):
+    check_options(**options)
+    generator = Generator(keras.layers.Layer(), keras.layers.Layer(), max_length=3, **options)
+    assert generator.searches == searches
 
 
 def test_the_functions_check_their_options():

@@ -57,6 +57,10 @@ def test_unknown_words_are_marked(tmp_path):
         WEIGHTS, CONTEXT, TARGET, unknown_context=[4], path=tmp_path / "text.png"
     )
     assert len(ax.lines) == len(TARGET)  # underlined, once a line
+    for line, patch in zip(ax.lines, ax.patches[4::5], strict=True):  # the fifth word
+        begin, end = patch.get_x(), patch.get_x() + patch.get_width()
+        assert begin < line.get_xdata()[0] < line.get_xdata()[1] < end
+        assert patch.get_y() < line.get_ydata()[0] < patch.get_y() + patch.get_height() / 4
 
 
 def test_a_long_sentence_goes_over_several_lines(tmp_path):

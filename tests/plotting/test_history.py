@@ -64,7 +64,13 @@ def test_the_history_object_of_keras_will_do(tmp_path):
     class History:
         history = HISTORY
 
-    assert len(plot_history(History(), path=tmp_path / "history.png")) == 2
+    panels = plot_history(History(), path=tmp_path / "history.png")
+    same = plot_history(HISTORY, path=tmp_path / "same.png")
+    assert [panel.get_title("left") for panel in panels] == ["loss", "masked accuracy"]
+    assert (tmp_path / "history.png").read_bytes() == (tmp_path / "same.png").read_bytes()
+    for panel, other in zip(panels, same, strict=True):
+        for line, expected in zip(panel.lines, other.lines, strict=True):
+            np.testing.assert_array_equal(line.get_xydata(), expected.get_xydata())
 
 
 @pytest.mark.parametrize(

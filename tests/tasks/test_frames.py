@@ -10,8 +10,9 @@ def speech(noise=0.0, seed=0):
     )
 
 
-def test_the_shapes_are_as_documented():
+def test_without_noise_frames_are_one_hot():
     frames, labels, spoken = speech()
+    np.testing.assert_array_equal(frames, np.eye(7)[frames.argmax(-1)])
     assert frames.shape == (101, 19, 7)
     assert labels.shape == (101, 3)
     assert spoken.shape == (101, 3, 19)
