@@ -50,7 +50,7 @@ def test_the_data_are_drawn_by_the_seed(task):
     np.testing.assert_array_equal(labels, labels_again)
     for name, values in inputs.items():
         assert len(values) == 29
-        np.testing.assert_array_equal(values, again[name])
+        np.testing.assert_array_equal(values, again[name], err_msg=name)
     assert any((inputs[name] != other[name]).any() for name in inputs)
 
 
@@ -170,7 +170,7 @@ def test_a_portrait_shows_where_a_layer_looks(tmp_path):
     weights = portraits.weights_of(task.build(True), inputs)["MonotonicLocalAttention"]
     far = np.abs(np.subtract.outer(*map(np.arange, weights.shape[1:]))) > 3
     assert weights.shape[0] == 5
-    assert (weights[:, far] == 0).all()
+    np.testing.assert_array_equal(weights[:, far], 0)
     assert (weights[:, ~far] > 0).any()
 
 

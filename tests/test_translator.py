@@ -53,7 +53,7 @@ def assert_same(one, other, atol=1e-6):
     assert (one.source, one.text, one.finished) == (other.source, other.text, other.finished)
     assert one.weights.keys() == other.weights.keys()
     for name, weights in one.weights.items():
-        np.testing.assert_allclose(weights, other.weights[name], atol=atol)
+        np.testing.assert_allclose(weights, other.weights[name], atol=atol, err_msg=name)
 
 
 # Translations
@@ -313,7 +313,7 @@ def test_every_head_of_all_three_kinds_of_attention_is_there(with_pieces):
     assert len(translation.weights) == 6
     for name, weights in translation.weights.items():
         assert weights.shape == (3, *shapes[kind_of(name)])
-        np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5)
+        np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5, err_msg=name)
     for of in shapes:
         assert with_pieces.heads(of) == [3, 3]
 

@@ -26,7 +26,7 @@ def test_the_likeliest_are_those_of_a_sort(size, k):
 def test_of_equal_logits_each_is_found_once(k):
     logits = ops.array(np.repeat([[1.0, 5.0, 5.0, 0.0]], 25, axis=1).astype("float32"))
     values, ids = map(ops.convert_to_numpy, on_logits.likeliest(logits, k))
-    assert (values == 5).all()
+    np.testing.assert_array_equal(values, 5)
     assert len(set(ids[0])) == k
 
 

@@ -45,6 +45,18 @@ def test_the_loop_stops_when_every_sentence_has_ended():
     assert speller.calls == 3
 
 
+@pytest.mark.parametrize("options", [{"temperature": 1e-6}, {"temperature": 2.0, "top_k": 1}])
+def test_a_cold_temperature_and_a_single_candidate_are_greedy(options):
+    rows, length = 13, 4
+    arguments = toys.History(), ops.array(toys.history_table(rows, V, length))
+    start = toys.history_start(rows, length)
+    draws = np.random.default_rng(0).random((rows, length), dtype="float32")
+    cold = generate(*arguments, start, max_length=length, draws=ops.array(draws), **options)
+    greedy = generate(*arguments, start, max_length=length)
+    for one, other in zip(toys.as_numpy(cold), toys.as_numpy(greedy), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def sample(logits, n=4000, length=1, seed=0, **options):
     draws = np.random.default_rng(seed).random((n, length), dtype="float32")
     return toys.as_numpy(
@@ -106,7 +118,7 @@ def test_log_probabilities_are_of_the_logits_as_they_came():
 def test_padding_and_the_start_token_are_never_generated():
     logits = np.array([99.0, 0.0, 99.0, 0.0, 0.0, 1.0, 0.0], dtype="float32")
     assert set(np.unique(sample(logits, temperature=1.0).tokens)) == {1, 3, 4, 5, 6}
-    assert (sample(logits, temperature=0.0, n=2).tokens == 5).all()
+    np.testing.assert_array_equal(sample(logits, temperature=0.0, n=2).tokens, 5)
 
 
 def test_a_draw_next_to_one_takes_a_word_of_the_vocabulary():

@@ -80,7 +80,7 @@ def test_it_survives_saving(tmp_path):
     assert type(loaded) is Reinforced
     expected = model.predict(pictures, verbose=0)
     for name, value in loaded.predict(pictures, verbose=0).items():
-        np.testing.assert_allclose(value, expected[name], atol=1e-6)
+        np.testing.assert_allclose(value, expected[name], atol=1e-6, err_msg=name)
     loaded.fit(pictures, labels, verbose=0)
 
 

@@ -18,7 +18,9 @@ def test_history_has_a_panel_a_quantity_the_loss_first(tmp_path):
     assert [panel.get_title("left") for panel in panels] == ["loss", "masked accuracy"]
     for panel, name in zip(panels, ("loss", "masked_accuracy"), strict=True):
         training, validation, mark = panel.lines
-        np.testing.assert_array_equal(training.get_xydata(), [*enumerate(HISTORY[name], 1)])
+        np.testing.assert_array_equal(
+            training.get_xydata(), [*enumerate(HISTORY[name], 1)], err_msg=name
+        )
         np.testing.assert_array_equal(
             validation.get_xydata(), [*enumerate(HISTORY[f"val_{name}"], 1)]
         )

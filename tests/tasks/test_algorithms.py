@@ -17,8 +17,8 @@ def answers(sequences):
     for inputs, targets, asked in zip(*sequences, strict=True):
         begin, number = int(asked.argmax()), int(asked.sum())
         assert asked[begin : begin + number].all()
-        assert (targets[asked == 0] == 0).all()
-        assert (inputs[begin:] == 0).all()
+        np.testing.assert_array_equal(targets[asked == 0], 0)
+        np.testing.assert_array_equal(inputs[begin:], 0)
         yield inputs[:begin], targets[begin : begin + number]
 
 
@@ -47,13 +47,13 @@ def test_repeated_copies_end_with_a_marker():
         assert inputs[-1, BITS] == 1
         # of 1, 2 and 3 the mean is 2, the variance 2/3
         assert inputs[-1, BITS + 1] == pytest.approx((times - 2) / np.sqrt(2 / 3))
-        assert (inputs[:-1, BITS:] == 0).all()
+        np.testing.assert_array_equal(inputs[:-1, BITS:], 0)
         seen.add((len(vectors), times))
     assert len(seen) == 4 * most
 
 
 def test_one_copy_needs_no_number():
-    assert (repeat_copy(rng(), 3, most_repeats=1).inputs[..., -1] == 0).all()
+    np.testing.assert_array_equal(repeat_copy(rng(), 3, most_repeats=1).inputs[..., -1], 0)
 
 
 def test_the_item_after_the_one_that_is_shown_is_recalled():

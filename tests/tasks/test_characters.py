@@ -136,7 +136,7 @@ def test_the_game_is_drawn_afresh_and_values_are_fair():
     answers = game.targets[game.targets > 0]
     counts = np.bincount(answers)[answers.min() :]
     assert len(counts) == 10
-    assert abs(counts / len(answers) - 0.1).max() < 0.03
+    np.testing.assert_allclose(counts / len(answers), 0.1, atol=0.03)
     other = tasks.key_recall(2000, rng(2), pairs=3, questions=2)
     assert (game.ids != other.ids).any()
 

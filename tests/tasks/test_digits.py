@@ -38,7 +38,7 @@ def test_every_digit_stands_where_it_is_said_to(digits, number):
             same = (train.pictures == window).all((1, 2))
             assert label in train.labels[same]
             window[:] = 0
-        assert (rest == 0).all()
+        np.testing.assert_array_equal(rest, 0)
 
 
 def test_clutter_is_pieces_of_digits_and_hides_no_pixel_of_the_digit():
