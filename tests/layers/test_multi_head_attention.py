@@ -5,7 +5,8 @@ from keras import ops
 
 from keras_attention.layers import MultiHeadAttention
 from keras_attention.ops import causal_mask
-from tests.contract import MASK, B, K, Q, S, T, as_numpy, assert_close, call
+from tests.contract import MASK, B, K, Q, S, T, call
+from tests.numerics import as_numpy, assert_close
 
 H, DEPTH = 2, 13
 
@@ -64,7 +65,7 @@ def test_a_mask_for_each_query_is_heeded():
     query, keys = inputs()
     mask = np.tril(np.ones((T, S), dtype=bool))[None].repeat(B, 0)
     _, weights = call(layer, query, keys, mask)
-    assert (weights[:, :, ~mask[0]] == 0).all()
+    np.testing.assert_array_equal(weights[:, :, ~mask[0]], 0)
     assert (weights[:, :, mask[0]] > 0).all()
 
 
@@ -88,7 +89,7 @@ def test_a_causal_mask_holds_with_and_without_dropout_and_scores(dropout, scores
     before, after = layer(x, x, **options), layer(changed, changed, **options)
     if scores:
         for each in (before, after):
-            assert (np.triu(as_numpy(each[1]), 1) == 0).all()
+            np.testing.assert_array_equal(np.triu(as_numpy(each[1]), 1), 0)
         before, after = before[0], after[0]
     np.testing.assert_array_equal(as_numpy(after)[:, :3], as_numpy(before)[:, :3])
     assert (as_numpy(after)[:, 3:] != as_numpy(before)[:, 3:]).any()

@@ -11,8 +11,8 @@ from keras import ops
 from keras_attention import decoding, models
 from keras_attention.layers import OverFrames
 from keras_attention.models.captioner import ATTENTIONS
-from tests.contract import as_numpy
 from tests.models.test_contract import compile_model
+from tests.numerics import as_numpy
 
 B, S, T, HEIGHT, WIDTH, CHANNELS, FEATURES, UNITS, VOCABULARY = 3, 7, 5, 11, 13, 2, 17, 16, 29
 SHAPES = {"pictures": (HEIGHT, WIDTH, CHANNELS), "features": (FEATURES,)}
@@ -49,7 +49,7 @@ def test_logits_and_weights_have_the_documented_shapes(frame_shape):
     np.testing.assert_allclose(outputs["logits"], logits_of(model, inputs), atol=1e-6)
     assert outputs["attention"].shape == (B, T, S)
     np.testing.assert_allclose(outputs["attention"].sum(-1), 1, rtol=1e-5)
-    assert (outputs["attention"][0, :, 4:] == 0).all()
+    np.testing.assert_array_equal(outputs["attention"][0, :, 4:], 0)
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
@@ -66,7 +66,7 @@ def test_a_clip_without_a_frame_gives_finite_logits_and_no_weight(frame_shape):
     inputs["context"][2] = 0
     outputs = models.attention(model)(inputs)
     assert np.isfinite(as_numpy(outputs["logits"])).all()
-    assert (as_numpy(outputs["attention"])[2] == 0).all()
+    np.testing.assert_array_equal(as_numpy(outputs["attention"])[2], 0)
 
 
 def test_one_clip_does_not_change_another(frame_shape):

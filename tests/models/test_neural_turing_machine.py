@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_attention.models import build_neural_turing_machine, tapes
-from tests.contract import as_numpy, gradients_of_weights
+from tests.numerics import as_numpy, gradients_of_weights
 
 B, T, F, BITS = 2, 5, 7, 3
 SIZES = {
@@ -48,7 +48,7 @@ def test_the_tapes_are_a_view_over_the_same_layers():
     assert seen["read_weights"].shape == (B, T, 1, 13)
     assert seen["write_weights"].shape == (B, T, 2, 13)
     for name in ("read_weights", "write_weights"):
-        np.testing.assert_allclose(seen[name].sum(-1), 1, rtol=1e-5)
+        np.testing.assert_allclose(seen[name].sum(-1), 1, rtol=1e-5, err_msg=name)
     assert tapes(model).count_params() == model.count_params()
 
 
@@ -63,7 +63,7 @@ def test_is_the_same_after_saving_and_as_json(controller, tmp_path):
     twin.set_weights(model.get_weights())
     for other in (keras.saving.load_model(tmp_path / "machine.keras"), twin):
         for name, value in outputs_of(tapes(other), draw()).items():
-            np.testing.assert_allclose(value, expected[name], atol=1e-6)
+            np.testing.assert_allclose(value, expected[name], atol=1e-6, err_msg=name)
 
 
 def test_what_comes_later_changes_nothing():
@@ -73,7 +73,7 @@ def test_what_comes_later_changes_nothing():
         outputs_of(view, np.pad(draw(), [(0, 0), (0, 4), (0, 0)])),
     )
     for name, value in short.items():
-        np.testing.assert_allclose(long[name][:, :T], value, atol=1e-6)
+        np.testing.assert_allclose(long[name][:, :T], value, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.parametrize("controller", ["feed_forward", "lstm"])

@@ -8,8 +8,8 @@ import pytest
 
 from keras_attention import models
 from keras_attention.training import MaskedCrossentropy
-from tests.contract import as_numpy
 from tests.models.test_contract import CONTEXT, SIZES, compile_model, logits_of
+from tests.numerics import as_numpy
 
 
 def test_has_the_tutorial_s_number_of_parameters():
@@ -22,7 +22,7 @@ def test_an_untrained_model_starts_at_ln_v():
     rng = np.random.default_rng(0)
     inputs = {name: rng.integers(1, 5000, (64, 11)) for name in ("context", "target")}
     loss = MaskedCrossentropy()(rng.integers(1, 5000, (64, 11)), logits_of(model, inputs))
-    assert abs(float(as_numpy(loss)) - math.log(5000)) < 0.02
+    assert float(as_numpy(loss)) == pytest.approx(math.log(5000), abs=0.02)
 
 
 def test_learns_to_copy_a_short_sentence():

@@ -9,7 +9,8 @@ from keras_attention.ops import (
     project,
     uniform_weights,
 )
-from tests.contract import MASK, B, S, T, as_numpy, assert_close
+from tests.contract import MASK, B, S, T
+from tests.numerics import as_numpy, assert_close
 
 CHANNELS, TAPS = 13, 3
 
@@ -27,7 +28,7 @@ def test_coverage_is_the_sum_of_what_came_before():
             expected[:, t] += weights[:, before]
     # the sum of all minus the last: rounding of a number near 1
     assert_close(coverage(ops.convert_to_tensor(weights)), expected)
-    assert (as_numpy(coverage(ops.convert_to_tensor(weights)))[:, 0] == 0).all()
+    np.testing.assert_array_equal(as_numpy(coverage(ops.convert_to_tensor(weights)))[:, 0], 0)
 
 
 def test_coverage_loss_equals_a_loop():

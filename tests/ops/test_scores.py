@@ -14,7 +14,8 @@ from keras_attention.ops import (
     scaled_dot,
     two_layer,
 )
-from tests.contract import B, K, Q, S, T, as_numpy, assert_close, gradient
+from tests.contract import B, K, Q, S, T
+from tests.numerics import as_numpy, assert_close, gradient
 
 H, UNITS = 19, 13
 
@@ -95,14 +96,14 @@ def test_positions_beyond_the_longest_memory_are_never_looked_at():
     query, w = draw(B, T, Q), draw(Q, 3)
     scores = location(ops.convert_to_tensor(query), ops.convert_to_tensor(w), S)
     weights = as_numpy(masked_softmax(scores))
-    assert (weights[..., 3:] == 0).all()
+    np.testing.assert_array_equal(weights[..., 3:], 0)
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-6)
 
 
 def test_where_only_positions_beyond_the_longest_memory_are_left_nothing_is_looked_at():
     scores = location(ops.ones((1, 1, Q)), ops.ones((Q, 3)), S)
     mask = ops.convert_to_tensor(np.array([[[False, False, False, True, True]]]))
-    assert (as_numpy(masked_softmax(scores, mask)) == 0).all()
+    np.testing.assert_array_equal(as_numpy(masked_softmax(scores, mask)), 0)
 
 
 def test_additive_on_paper():
@@ -158,16 +159,16 @@ def test_cosine_of_a_zero_vector_is_zero_with_a_finite_gradient(zero):
     query, keys = draw(B, T, K), draw(B, S, K)
     query = 0 * query if zero != "keys" else query
     keys = 0 * keys if zero != "query" else keys
-    assert (as_numpy(score_of(cosine, query, keys)) == 0).all()
+    np.testing.assert_array_equal(as_numpy(score_of(cosine, query, keys)), 0)
     for value in gradient(lambda q, k: ops.sum(ops.square(cosine(q, k) - 1)), query, keys):
         assert np.isfinite(value).all()
-        assert abs(value).max() <= 1e4  # and not the 1e7 and more of a tiny epsilon
+        np.testing.assert_allclose(value, 0, atol=1e4)  # not the 1e7 and more of a tiny epsilon
 
 
 def test_cosines_lie_between_minus_and_plus_strength():
     query, keys = 1e4 * draw(B, T, K), 1e-4 * draw(B, S, K)
     scores = as_numpy(cosine(*map(ops.convert_to_tensor, (query, keys)), strength=5.0))
-    assert abs(scores).max() <= 5 * (1 + 1e-6)
+    np.testing.assert_allclose(scores, 0, atol=5 * (1 + 1e-6))
 
 
 WIDE = 512
