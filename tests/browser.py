@@ -6,15 +6,20 @@ from contextlib import contextmanager
 import pytest
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-needs_chromium = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="Debian's packages chromium and chromium-driver are missing"
-)
+in_a_browser = [
+    pytest.mark.extra("browser"),
+    pytest.mark.skipif(
+        not (CHROMIUM and DRIVER),
+        reason="Debian's packages chromium and chromium-driver are missing",
+    ),
+]
 
 
 @contextmanager
 def started(size, *arguments):
     """Give a browser with a window of a size, which asks nothing of its makers."""
-    webdriver = pytest.importorskip("selenium.webdriver")
+    from selenium import webdriver
+
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for argument in (

@@ -1,9 +1,12 @@
 """What every layer promises; a layer joins by a line in `tests/layers/test_contract.py`.
 
-A case names a layer, how to make it, and the axes of its query and keys; every check takes a case.
-Sizes are primes of their own, so that two swapped axes cannot pass.
+A case names a layer, how to make it, and what it is called with; every check takes a case. Sizes
+are primes of their own, so that two swapped axes cannot pass. A layer, what it gives and the
+functional model around it are made once a case, and no check changes them.
 """
 
+import functools
+import json
 import os
 import subprocess
 import sys
@@ -14,70 +17,95 @@ import keras
 import numpy as np
 from keras import ops
 
+from tests.numerics import as_numpy, gradient, gradients_of_weights
+
 B, T, S, Q, K = 2, 3, 5, 7, 11  # batch, queries, keys, and the depths of both
 MASK = np.array([[True, True, True, False, False], [True, True, True, True, True]])
+WITH_AN_EMPTY_ROW = np.array([MASK[0], [False] * S])
 
 
 @dataclass(frozen=True)
 class LayerCase:
-    """A layer called as `layer(query, keys, attention_mask=...)`, and with weights on request.
+    """A layer called as `layer(query, keys, attention_mask=...)`, or as `layer(query)`.
 
-    The weights sum to 1 along `source_axis`, or, where `sums_to_one` is not set, to at most 1. A
-    layer that is not `continuous` may choose otherwise when numbers are rounded. A layer with
-    `own_code` can only be loaded where the module that registers this code was imported.
+    The query has the `query_shape`; `memory` says whether there are keys (B, S, K) beside it, and
+    `masked` whether the layer takes a mask (B, S). Where there is a `weights_shape` it returns
+    weights on request. These sum to 1 along `source_axis`, or, where `sums_to_one` is not set, to
+    at most 1. A layer that is not `continuous` may choose otherwise when numbers are rounded. One
+    that heeds `implicit_masks` is a loop of Keras' own. A layer with `own_code` can only be loaded
+    where the module that registers this code was imported.
     """
 
     name: str
     make: Callable
     query_shape: tuple
-    weights_shape: tuple
+    weights_shape: tuple | None = None
     source_axis: int = -1
+    memory: bool = True
+    masked: bool = True
     sums_to_one: bool = True
     continuous: bool = True
+    implicit_masks: bool = False
     own_code: bool = False
 
     def __str__(self):
         return self.name
 
+    def inputs(self, seed=0):
+        """Draw what the layer is called with: query, keys and mask, those that it takes."""
+        rng = np.random.default_rng(seed)
+        inputs = {"query": rng.normal(size=self.query_shape).astype("float32")}
+        if self.memory:
+            inputs["keys"] = rng.normal(size=(B, S, K)).astype("float32")
+        if self.masked:
+            inputs["mask"] = MASK
+        return inputs
 
-@dataclass(frozen=True)
-class SequenceCase:
-    """A layer called as `layer(x)`, with x and the output (B, S, width): no memory beside x.
-
-    Where there is a `weights_shape`, it returns weights on request, and where it is `masked`, it
-    takes an `attention_mask`.
-    """
-
-    name: str
-    make: Callable
-    weights_shape: tuple | None = None
-    masked: bool = False
-    width: int = Q
-
-    def __str__(self):
-        return self.name
-
-    def array(self):
-        return np.random.default_rng(0).normal(size=(B, S, self.width)).astype("float32")
-
-    def call(self, layer, x, mask=None):
+    def call(self, layer, query, keys=None, mask=None):
         """Call a layer, also with symbolic tensors: `{"output": ..., "weights": ...}`."""
-        arguments = {"attention_mask": mask} if self.masked else {}
+        arguments = [query] if keys is None else [query, keys]
+        options = {} if mask is None else {"attention_mask": mask}
         if self.weights_shape is None:
-            return {"output": layer(x, **arguments)}
-        output, weights = layer(x, **arguments, return_attention_scores=True)
+            return {"output": layer(*arguments, **options)}
+        output, weights = layer(*arguments, **options, return_attention_scores=True)
         return {"output": output, "weights": weights}
 
+    def run(self, layer, **inputs):
+        """Call a layer with arrays and return arrays."""
+        tensors = {name: ops.convert_to_tensor(x) for name, x in inputs.items()}
+        return {name: as_numpy(x) for name, x in self.call(layer, **tensors).items()}
 
-def arrays(case, seed=0):
-    """Draw a query, keys and the mask of a case."""
-    rng = np.random.default_rng(seed)
-    query, keys = rng.normal(size=case.query_shape), rng.normal(size=(B, S, K))
-    return query.astype("float32"), keys.astype("float32"), MASK
+
+@functools.cache
+def layer_of(case):
+    """Return a built layer; no check changes its weights."""
+    keras.utils.set_random_seed(5)
+    layer = case.make()
+    case.run(layer, **case.inputs())
+    return layer
+
+
+@functools.cache
+def expected_of(case):
+    return case.run(layer_of(case), **case.inputs())
+
+
+@functools.cache
+def model_of(case):
+    return functional(case, layer_of(case))
+
+
+def functional(case, layer):
+    """Put a layer into a functional model, whose lengths are unknown, with its case's inputs."""
+    inputs = {}
+    for name, array in case.inputs().items():
+        shape = (None,) if name == "mask" else (*(None,) * (array.ndim - 2), array.shape[-1])
+        inputs[name] = keras.Input(shape, dtype=str(array.dtype), name=name)
+    return keras.Model(inputs, case.call(layer, **inputs))
 
 
 def call(layer, query, keys, mask):
-    """Call a layer and return output and weights as NumPy."""
+    """Call an attention with arrays and return its output and weights as arrays."""
     output, weights = layer(
         ops.convert_to_tensor(query),
         ops.convert_to_tensor(keys),
@@ -87,217 +115,153 @@ def call(layer, query, keys, mask):
     return as_numpy(output), as_numpy(weights)
 
 
-def as_numpy(tensor):
-    return ops.convert_to_numpy(ops.cast(tensor, "float32"))
-
-
-def assert_close(actual, expected, tolerance=1e-6):
-    """Require max |actual − expected| ≤ tolerance · max |expected|, against a float64 oracle."""
-    actual, expected = np.asarray(as_numpy(actual), "float64"), np.asarray(expected, "float64")
-    assert actual.shape == expected.shape, f"shapes {actual.shape} and {expected.shape}"
-    assert np.isfinite(actual).all(), "not everything is finite"
-    largest, error = abs(expected).max(initial=0), abs(actual - expected).max(initial=0)
-    assert error <= tolerance * largest, (
-        f"error {error:.3g} of numbers up to {largest:.3g}: {error / max(largest, 1e-300):.3g} "
-        f"relative, at most {tolerance:.3g} allowed"
-    )
-
-
-def gradient(function, *inputs):
-    """Return the gradients of a scalar function of tensors, as NumPy; 0 where there is none."""
-    inputs = [ops.convert_to_tensor(x, "float32") for x in inputs]
-    backend = keras.backend.backend()
-    if backend == "tensorflow":
-        import tensorflow as tf
-
-        with tf.GradientTape() as tape:
-            tape.watch(inputs)
-            value = function(*inputs)
-        gradients = tape.gradient(value, inputs, unconnected_gradients="zero")
-    elif backend == "jax":
-        import jax
-
-        gradients = jax.grad(function, argnums=tuple(range(len(inputs))))(*inputs)
-    else:
-        import torch
-
-        inputs = [x.detach().clone().requires_grad_() for x in inputs]
-        value = function(*inputs)
-        gradients = inputs  # stands for a value that depends on none of them
-        if value.requires_grad:
-            gradients = torch.autograd.grad(value, inputs, allow_unused=True)
-        gradients = [
-            torch.zeros_like(x) if g is None or g is x else g
-            for g, x in zip(gradients, inputs, strict=True)
-        ]
-    return [as_numpy(g) for g in gradients]
-
-
-def gradients_of_weights(layer, function):
-    """Return the gradients of `function()`, a scalar, by the path of each trainable weight."""
-    weights = layer.trainable_weights
-
-    def of(*values):
-        with keras.StatelessScope(state_mapping=list(zip(weights, values, strict=True))):
-            return function()
-
-    gradients = gradient(of, *(as_numpy(weight) for weight in weights)) if weights else []
-    return {weight.path: g for weight, g in zip(weights, gradients, strict=True)}
-
-
-def watch_dropouts(monkeypatch):
-    """Return a list to which, from now on, every call of a dropout adds whether it drops."""
-    drops, original = [], keras.layers.Dropout.call
-
-    def call(self, inputs, training=False):
-        drops.append(bool(training))
-        return original(self, inputs, training=training)
-
-    monkeypatch.setattr(keras.layers.Dropout, "call", call)
-    return drops
-
-
-def model_of(case):
-    """Put a layer into a functional model with the inputs query, keys and mask, or x and mask."""
-    if isinstance(case, SequenceCase):
-        symbols = {
-            "x": keras.Input((None, case.width), name="x"),
-            "mask": keras.Input((None,), dtype="bool", name="mask"),
-        }
-        names = ["x", "mask"] if case.masked else ["x"]
-        symbols = {name: symbols[name] for name in names}
-        model = keras.Model(symbols, case.call(case.make(), *symbols.values()))
-        return model, {name: {"x": case.array(), "mask": MASK}[name] for name in names}
-    query, keys, mask = arrays(case)
-    inputs = {
-        "query": keras.Input((*(None,) * (query.ndim - 2), query.shape[-1]), name="query"),
-        "keys": keras.Input((None, K), name="keys"),
-        "mask": keras.Input((None,), dtype="bool", name="mask"),
-    }
-    output, weights = case.make()(
-        inputs["query"], inputs["keys"], attention_mask=inputs["mask"], return_attention_scores=True
-    )
-    model = keras.Model(inputs, {"output": output, "weights": weights})
-    return model, {"query": query, "keys": keys, "mask": mask}
-
-
 def check_shapes_and_sums(case):
-    output, weights = call(case.make(), *arrays(case))
-    assert output.shape[: len(case.query_shape) - 1] == case.query_shape[:-1]
-    assert weights.shape == case.weights_shape
-    check_sums(case, weights)
-    assert (weights >= 0).all()
+    found = expected_of(case)
+    assert found["output"].shape[:-1] == case.query_shape[:-1]
+    assert set(found) == ({"output", "weights"} if case.weights_shape else {"output"})
+    if case.weights_shape:
+        assert found["weights"].shape == case.weights_shape
+        check_sums(case, found["weights"])
 
 
 def check_sums(case, weights):
+    assert weights.min() >= 0
     sums = weights.sum(case.source_axis)
-    assert (sums <= 1 + 1e-5).all()
+    assert sums.max() <= 1 + 1e-5
     if case.sums_to_one:
-        np.testing.assert_allclose(sums, 1, rtol=1e-5)
+        assert_same({"sums": sums}, {"sums": np.ones_like(sums)}, 1e-5)
+
+
+def assert_same(found, expected, tolerance):
+    """Require |found − expected| ≤ tolerance everywhere, in every output; an error names it."""
+    assert set(found) == set(expected)
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=0, atol=tolerance, err_msg=name)
 
 
 def check_config_round_trip(case):
-    layer = case.make()
-    config = keras.saving.serialize_keras_object(layer)
+    """Through JSON, as in a file; a function of one's own is kept as it is."""
+    config = keras.saving.serialize_keras_object(layer_of(case))
+    config = config if case.own_code else json.loads(json.dumps(config))
     twin = keras.saving.deserialize_keras_object(config)
-    assert type(twin) is type(layer)
-    assert twin.get_config() == layer.get_config()
-    inputs = arrays(case)
-    call(layer, *inputs), call(twin, *inputs)
-    assert [w.shape for w in twin.weights] == [w.shape for w in layer.weights]
-    twin.set_weights(layer.get_weights())
-    np.testing.assert_array_equal(call(twin, *inputs)[0], call(layer, *inputs)[0])
+    assert type(twin) is type(layer_of(case))
+    assert config_of(twin) == config_of(layer_of(case))
+    case.run(twin, **case.inputs())
+    assert [w.shape for w in twin.weights] == [w.shape for w in layer_of(case).weights]
+    twin.set_weights(layer_of(case).get_weights())
+    assert_same(case.run(twin, **case.inputs()), expected_of(case), 0)
 
 
-def check_json_round_trip(case):
-    model, inputs = model_of(case)
-    twin = keras.models.model_from_json(model.to_json())
-    twin.set_weights(model.get_weights())
-    for name, value in twin(inputs).items():
-        np.testing.assert_allclose(as_numpy(value), as_numpy(model(inputs)[name]), atol=1e-6)
+def config_of(layer):
+    return json.dumps(layer.get_config(), sort_keys=True, default=str)
 
 
 def check_symbolic_equals_eager(case):
-    model, inputs = model_of(case)
-    symbolic = case.make()
-    query, keys, _ = arrays(case)
-    spec = symbolic(
-        keras.KerasTensor(query.shape),
-        keras.KerasTensor(keys.shape),
-        return_attention_scores=True,
-    )
-    eager = call(symbolic, query, keys, None)
-    assert [tuple(s.shape) for s in spec] == [e.shape for e in eager]
-    predicted = model.predict_on_batch(inputs)
-    for name, value in model(inputs).items():
-        np.testing.assert_allclose(predicted[name], as_numpy(value), atol=1e-5)
+    """The layer says which shapes it gives, also of unknown length, and a program gives as much."""
+    inputs = case.inputs()
+    symbols = {
+        name: keras.KerasTensor(array.shape, "bool" if name == "mask" else "float32")
+        for name, array in inputs.items()
+    }
+    shapes = {name: tuple(x.shape) for name, x in case.call(layer_of(case), **symbols).items()}
+    assert shapes == {name: x.shape for name, x in expected_of(case).items()}
+    assert_same(model_of(case).predict_on_batch(inputs), expected_of(case), 1e-5)
+
+
+def check_one_sequence_does_not_change_another(case):
+    alone = {name: array[1:] for name, array in case.inputs().items()}
+    expected = {name: array[1:] for name, array in expected_of(case).items()}
+    assert_same(case.run(layer_of(case), **alone), expected, 1e-5)
 
 
 def check_padding_changes_nothing(case):
-    layer = case.make()
-    query, keys, mask = arrays(case)
-    output, weights = call(layer, query, keys, mask)
-    noise = np.full((B, 20, K), 1e3, dtype="float32")
-    padded = np.concatenate([keys, noise], axis=1)
-    unseen = np.concatenate([mask, np.zeros((B, 20), dtype=bool)], axis=1)
-    padded_output, padded_weights = call(layer, query, padded, unseen)
-    np.testing.assert_allclose(padded_output, output, atol=1e-5)
-    kept, added = np.split(padded_weights, [S], axis=case.source_axis)
-    np.testing.assert_allclose(kept, weights, atol=1e-6)
+    """Neither more of it nor what stands in its place."""
+    inputs, expected = case.inputs(), expected_of(case)
+    mask, more = inputs["mask"], ((0, 0), (0, 20))
+    padded = {
+        **inputs,
+        "keys": np.pad(inputs["keys"], (*more, (0, 0)), constant_values=1e3),
+        "mask": np.pad(mask, more),
+    }
+    found = case.run(layer_of(case), **padded)
+    kept, added = np.split(found["weights"], [S], axis=case.source_axis)
+    assert_same({**found, "weights": kept}, expected, 1e-5)
     assert (added == 0).all()
-    changed = np.where(mask[..., None], keys, 1e3).astype("float32")
-    np.testing.assert_allclose(call(layer, query, changed, mask)[0], output, atol=1e-5)
+    changed = np.where(mask[..., None], inputs["keys"], 1e3).astype("float32")
+    assert_same(case.run(layer_of(case), **{**inputs, "keys": changed}), expected, 1e-5)
 
 
 def check_implicit_masks_change_nothing(case):
     """Neither that of the query nor that of the keys; only the explicit mask counts."""
-    layer = case.make()
-    keys = keras.layers.Embedding(S + 1, K, mask_zero=True)(np.array([[1, 2, 3, 0, 0], [1] * S]))
-    width = case.query_shape[-1]
-    query = keras.layers.Embedding(T + 1, width, mask_zero=True)(np.array([[1, 2, 0], [3, 2, 1]]))
-    if len(case.query_shape) == 2:
-        query = query[:, 0]
-    expected, expected_weights = call(layer, as_numpy(query), as_numpy(keys), None)
-    output, weights = layer(query, keys, return_attention_scores=True)
-    np.testing.assert_allclose(as_numpy(output), expected, atol=1e-6)
-    np.testing.assert_allclose(as_numpy(weights), expected_weights, atol=1e-6)
+
+    def embedded(name):
+        width = case.inputs()[name].shape[-1]
+        embed = keras.layers.Embedding(S + 1, width, mask_zero=True)
+        ids = {3: np.array([[1, 2, 0], [3, 2, 1]]), 5: np.array([[1, 2, 3, 0, 0], [1] * S])}
+        single = case.inputs()[name].ndim == 2
+        found = embed(ids[T if single else case.inputs()[name].shape[1]])
+        return found[:, 0] if single else found
+
+    masked = {name: embedded(name) for name in case.inputs() if name != "mask"}
+    plain = {name: as_numpy(x) for name, x in masked.items()}
+    found = {name: as_numpy(x) for name, x in case.call(layer_of(case), **masked).items()}
+    assert_same(found, case.run(layer_of(case), **plain), 1e-6)
 
 
 def check_nothing_to_look_at(case):
-    """Weights 0; and the same output whatever the keys are, in value and, through fit, gradient."""
-    layer = case.make()
-    query, keys, mask = arrays(case)
-    mask = np.array([mask[0], [False] * S])
-    output, weights = call(layer, query, keys, mask)
-    assert (weights[1] == 0).all()
-    assert weights[0].sum() > 0
-    np.testing.assert_array_equal(call(layer, query, 7 * keys, mask)[0][1], output[1])
+    """Weights 0, and the same output whatever the keys are."""
+    inputs = {**case.inputs(), "mask": WITH_AN_EMPTY_ROW}
+    found = case.run(layer_of(case), **inputs)
+    assert (found["weights"][1] == 0).all()
+    assert found["weights"][0].sum() > 0
+    other = case.run(layer_of(case), **{**inputs, "keys": 7 * inputs["keys"]})
+    np.testing.assert_array_equal(other["output"][1], found["output"][1])
 
 
 def check_mixed_precision(case, policy):
-    exact = case.make()
-    inputs = arrays(case)
-    expected, expected_weights = call(exact, *inputs)
     layer = case.make(dtype=keras.DTypePolicy(policy))
-    call(layer, *inputs)
-    layer.set_weights(exact.get_weights())
-    output, weights = layer(
-        *map(ops.convert_to_tensor, inputs[:2]),
-        attention_mask=ops.convert_to_tensor(inputs[2]),
-        return_attention_scores=True,
-    )
-    assert keras.backend.standardize_dtype(output.dtype) == policy.removeprefix("mixed_")
-    assert keras.backend.standardize_dtype(weights.dtype) == "float32"
-    check_sums(case, as_numpy(weights))
+    case.run(layer, **case.inputs())
+    layer.set_weights(layer_of(case).get_weights())
+    tensors = {name: ops.convert_to_tensor(x) for name, x in case.inputs().items()}
+    found = case.call(layer, **tensors)
+    dtypes = {name: keras.backend.standardize_dtype(x.dtype) for name, x in found.items()}
+    assert dtypes.pop("output") == policy.removeprefix("mixed_")
+    assert set(dtypes.values()) <= {"float32"}
+    found = {name: as_numpy(x) for name, x in found.items()}
+    if case.weights_shape:
+        check_sums(case, found["weights"])
     if case.continuous:
-        np.testing.assert_allclose(as_numpy(output), expected, atol=0.1)
-        np.testing.assert_allclose(as_numpy(weights), expected_weights, atol=0.02)
+        for name, value in found.items():
+            tolerance = {"output": 0.1, "weights": 0.02}[name]
+            assert_same({name: value}, {name: expected_of(case)[name]}, tolerance)
+
+
+def check_gradients(case):
+    """Every weight has a finite gradient that is not 0, with an empty row too."""
+    tensors = {name: ops.convert_to_tensor(x) for name, x in with_an_empty_row(case).items()}
+
+    def loss():
+        return ops.sum(ops.square(case.call(layer_of(case), **tensors)["output"] - 1))
+
+    for path, slope in gradients_of_weights(layer_of(case), loss).items():
+        assert np.isfinite(slope).all(), path
+        assert is_still(path) or (slope != 0).any(), path
+
+
+def with_an_empty_row(case):
+    inputs = case.inputs()
+    return {**inputs, "mask": WITH_AN_EMPTY_ROW} if "mask" in inputs else inputs
+
+
+def is_still(path):
+    """Say whether a weight learns nothing: it moves all scores of a query alike, or is a seed."""
+    return any(name in path for name in ("key/bias", "output_bias", "seed_generator"))
 
 
 def check_fit_step(case):
-    """One compiled step changes every weight, and all stay finite, with an empty row."""
-    model, inputs = model_of(case)
-    inputs["mask"] = np.array([inputs["mask"][0], [False] * S])
+    """One compiled step of training changes every weight, and all stay finite."""
+    inputs = with_an_empty_row(case)
+    model = functional(case, case.make())
     before = model.get_weights()
     compiled, shapes = [], []
 
@@ -308,20 +272,17 @@ def check_fit_step(case):
 
     model.compile(
         keras.optimizers.SGD(0.1),
-        loss={"output": loss, "weights": None},
+        loss={"output": loss, **({"weights": None} if case.weights_shape else {})},
         jit_compile=keras.backend.backend() != "torch",
     )
-    targets = np.random.default_rng(3).normal(size=model(inputs)["output"].shape)
+    targets = np.random.default_rng(3).normal(size=expected_of(case)["output"].shape)
     run = model.train_on_batch if model.trainable_weights else model.test_on_batch
-    value = run(inputs, {"output": targets.astype("float32")})
-    assert np.isfinite(value)
+    assert np.isfinite(run(inputs, {"output": targets.astype("float32")}))
     assert all(compiled)
     assert targets.shape in shapes  # static: nothing is compiled again for each batch
     for old, new, weight in zip(before, model.get_weights(), model.weights, strict=True):
         assert np.isfinite(new).all(), weight.path
-        # a bias of the keys moves all scores of a query alike, so its gradient is 0
-        still = ("key/bias", "output_bias", "seed_generator")
-        assert any(name in weight.path for name in still) or (old != new).any(), weight.path
+        assert is_still(weight.path) or (old != new).any(), weight.path
 
 
 def is_compiled(tensor):
@@ -338,22 +299,21 @@ def is_compiled(tensor):
 
 
 def check_zero_vectors(case):
-    """A query and keys that are 0 have no direction and no length, but value and gradients."""
-    layer = case.make()
-    query, keys, mask = arrays(case)
-    inputs = [np.zeros_like(query), np.zeros_like(keys)]
-    call(layer, *inputs, mask)
-    mask = ops.convert_to_tensor(mask)
+    """Vectors that are 0 have no direction and no length, but values and gradients."""
+    layer, inputs = layer_of(case), case.inputs()
+    mask = ops.convert_to_tensor(inputs.pop("mask")) if "mask" in inputs else None
+    zeros = [np.zeros_like(x) for x in inputs.values()]
 
-    def loss(query, keys):
-        output, weights = layer(query, keys, attention_mask=mask, return_attention_scores=True)
-        return ops.sum(ops.square(ops.cast(output, "float32") - 1)) + ops.sum(ops.square(weights))
+    def loss(*tensors):
+        found = case.call(layer, *tensors, mask=mask)
+        weights = ops.sum(ops.square(found["weights"])) if "weights" in found else 0.0
+        return weights + ops.sum(ops.square(ops.cast(found["output"], "float32") - 1))
 
-    for name, value in zip(("query", "keys"), gradient(loss, *inputs), strict=True):
-        assert np.isfinite(value).all(), name
-    zeros = [ops.convert_to_tensor(x) for x in inputs]
-    for path, value in gradients_of_weights(layer, lambda: loss(*zeros)).items():
-        assert np.isfinite(value).all(), path
+    for name, slope in zip(inputs, gradient(loss, *zeros), strict=True):
+        assert np.isfinite(slope).all(), name
+    tensors = [ops.convert_to_tensor(x) for x in zeros]
+    for path, slope in gradients_of_weights(layer, lambda: loss(*tensors)).items():
+        assert np.isfinite(slope).all(), path
 
 
 LOAD = """
@@ -369,16 +329,12 @@ for folder in sys.argv[1:]:
 
 def check_fresh_process(cases, folder):
     """Models that were saved give the same in a process that imports nothing but the package."""
-    expected = {}
     for case in cases:
-        model, inputs = model_of(case)
-        place = folder / case.name
-        place.mkdir()
-        model.save(place / "model.keras")
-        np.savez(place / "inputs.npz", **inputs)
-        expected[place] = {name: as_numpy(value) for name, value in model(inputs).items()}
+        (folder / case.name).mkdir()
+        model_of(case).save(folder / case.name / "model.keras")
+        np.savez(folder / case.name / "inputs.npz", **case.inputs())
     done = subprocess.run(
-        [sys.executable, "-c", LOAD, *map(str, expected)],
+        [sys.executable, "-c", LOAD, *(str(folder / case.name) for case in cases)],
         env={**os.environ, "KERAS_BACKEND": keras.backend.backend()},
         cwd=folder,
         capture_output=True,
@@ -386,7 +342,6 @@ def check_fresh_process(cases, folder):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    for place, outputs in expected.items():
-        with np.load(place / "outputs.npz") as loaded:
-            for name, value in outputs.items():
-                np.testing.assert_allclose(loaded[name], value, atol=1e-6, err_msg=place.name)
+    for case in cases:
+        with np.load(folder / case.name / "outputs.npz") as loaded:
+            assert_same(dict(loaded), expected_of(case), 1e-6)

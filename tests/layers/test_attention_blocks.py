@@ -11,7 +11,8 @@ from keras_attention.layers import (
     GlobalSelfAttention,
     MultiHeadAttention,
 )
-from tests.contract import MASK, B, K, Q, S, as_numpy, assert_close, call, gradient, watch_dropouts
+from tests.contract import MASK, B, K, Q, S, call
+from tests.numerics import as_numpy, assert_close, gradient
 
 H, DEPTH, T = 2, 13, 5  # self-attention has as many queries as keys
 
@@ -179,15 +180,14 @@ def test_dropout_of_a_part_in_training_too():
 
 
 @pytest.mark.parametrize("kind", SELF)
-def test_dropout_inside_a_model_in_training_and_not_otherwise(kind, monkeypatch):
+def test_dropout_inside_a_model_in_training_and_not_otherwise(kind, dropouts):
     """Keras takes `training=None` for an answer: a block hands on what it was told."""
     inputs = keras.Input((T, Q))
     x = make(kind, dropout=0.5)(inputs)
     model = keras.Model(inputs, CrossAttention(MultiHeadAttention(H, DEPTH, 0.5))(x, inputs))
-    drops = watch_dropouts(monkeypatch)
     model(draw(B, T, Q), training=True)
     model(draw(B, T, Q), training=False)
-    assert drops == [True, True, False, False]
+    assert dropouts == [True, True, False, False]
 
 
 # A sentence in parts

@@ -17,7 +17,8 @@ from keras_attention.layers import (
     MultiHeadAttention,
     RecurThenAttend,
 )
-from tests.contract import MASK, B, K, S, T, as_numpy, assert_close
+from tests.contract import MASK, B, K, S, T
+from tests.numerics import as_numpy, assert_close
 
 E, D, UNITS, WIDTH, HIDDEN = 7, 17, 13, 19, 23
 

@@ -14,7 +14,8 @@ from keras_attention.layers import (
     RecurrentLocationAttention,
 )
 from keras_attention.layers.scores import AdditiveScore
-from tests.contract import MASK, B, K, Q, S, T, as_numpy, assert_close, call
+from tests.contract import MASK, B, K, Q, S, T, call
+from tests.numerics import as_numpy, assert_close
 
 D, UNITS, CHANNELS, TAPS, COVERAGE = 17, 13, 19, 3, 23
 MAKE = {

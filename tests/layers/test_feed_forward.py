@@ -3,7 +3,7 @@ import pytest
 from keras import ops
 
 from keras_attention.layers import FeedForward
-from tests.contract import as_numpy, assert_close, gradient
+from tests.numerics import as_numpy, assert_close, gradient
 
 B, T, D, HIDDEN = 2, 5, 7, 13
 

@@ -3,7 +3,8 @@ import pytest
 from keras import ops
 
 from keras_attention.layers import ContextSensitiveMemory, Hopfield
-from tests.contract import MASK, B, K, Q, S, T, as_numpy, assert_close, call
+from tests.contract import MASK, B, K, Q, S, T, call
+from tests.numerics import as_numpy, assert_close
 
 D = 17
 

@@ -9,7 +9,8 @@ from keras_attention.layers import (
     MonotonicLocalAttention,
     MultiHeadAttention,
 )
-from tests.contract import MASK, B, K, Q, S, T, as_numpy, assert_close
+from tests.contract import MASK, B, K, Q, S, T
+from tests.numerics import as_numpy, assert_close
 
 D, UNITS = 17, 13
 

@@ -5,7 +5,8 @@ from keras import ops
 
 from keras_attention import ops as formulas
 from keras_attention.layers import AdditiveAttention, ContextSensitiveMemory, scores
-from tests.contract import B, K, Q, S, T, as_numpy, assert_close
+from tests.contract import B, K, Q, S, T
+from tests.numerics import as_numpy, assert_close
 
 UNITS = 13
 SAME_WIDTH = ("dot", "scaled_dot", "cosine")
