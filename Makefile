@@ -2,42 +2,48 @@
 
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
-# Processes of the tests; each takes a core and up to 8 GB.
+# Processes of the tests; each takes a core and up to 4 GB.
 JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -n $(JOBS)
 TRUNK := tests/ops tests/layers tests/models tests/decoding tests/test_training.py
-# Rooms whose tests compile the most.
-LARGE := tests/benchmarks tests/compiling tests/distribution tests/export tests/lab tests/test_mechanisms.py tests/test_runs.py
 # And what stands on it, where backends could differ.
 ON_JAX := $(TRUNK) tests/text tests/test_translator.py tests/test_scoring.py tests/test_writer.py tests/compiling/test_programs.py
 
-.PHONY: demo test test-torch test-slow mechanisms lab lint bench notebooks docs clean
+.PHONY: demo test test-all test-rest test-slow mutants mechanisms lab lint bench notebooks docs clean
 
 demo: $(VENV)/package
 	$(BIN)/keras-attention demo
 
-# TensorFlow keeps every program that it compiles, so the suite is three runs after each other.
+# The everyday suite: every promise once, on TensorFlow.
 test: $(VENV)/test
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(TRUNK)
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(LARGE)
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(addprefix --ignore=,$(TRUNK) $(LARGE))
-	KERAS_BACKEND=jax $(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(ON_JAX)
+	$(PYTEST)
 
-test-torch: $(VENV)/torch
-	KERAS_BACKEND=torch $(BIN)/python -m pytest -n $(JOBS) -m "not slow" $(TRUNK)
+# The whole suite: what is everyday, then the rest.
+test-all: test test-rest
 
-test-slow: $(VENV)/test
+# What is left: the thorough tests on TensorFlow, then the trunk on JAX and on PyTorch.
+test-rest: $(VENV)/all
+	$(PYTEST) -m "thorough and not slow"
+	KERAS_BACKEND=jax $(PYTEST) -m "not slow" $(ON_JAX)
+	KERAS_BACKEND=torch $(PYTEST) -m "not slow" $(TRUNK)
+
+test-slow: $(VENV)/all
 	$(BIN)/python -m pytest -m slow -s
 
-mechanisms: $(VENV)/test
+# Which small changes of the package the tests notice; resumes where it was interrupted.
+mutants: $(VENV)/mutants
+	$(BIN)/python -m tests.mutants $(MUTANTS)
+
+mechanisms: $(VENV)/package
 	$(BIN)/python -m examples.mechanisms
 
 # Every experiment, into examples/lab; LAB="--babi FOLDER --text tinyshakespeare" adds data from outside.
-lab: $(VENV)/test
+lab: $(VENV)/package
 	$(BIN)/keras-attention lab all --out examples/lab $(LAB)
 
-lint: $(VENV)/test
+lint: $(VENV)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
@@ -47,7 +53,7 @@ bench: $(VENV)/bench
 	$(BIN)/python -m examples.benchmarks $(BENCH)
 
 # Runs the scripts of examples/ as notebooks and writes these beside them; NAMES="03 09" builds some.
-notebooks: $(VENV)/test
+notebooks: $(VENV)/all
 	$(BIN)/python -m examples.notebooks $(NAMES)
 
 # The documentation, into site/; open site/index.html. A warning, such as a link to nowhere, is an error.
@@ -57,26 +63,34 @@ docs: $(VENV)/docs
 clean:
 	rm -rf $(VENV) build site *.egg-info .pytest_cache .ruff_cache
 
-# Stamps: the environment with the package, with what the tests need, with PyTorch, and with
-# what the benchmarks are run against.
+# Stamps: the environment with the package, with what each command needs beside it.
 $(VENV)/package: setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
+$(VENV)/lint: $(VENV)/package
+	$(BIN)/python -m pip install --quiet --editable ".[lint]"
+	touch $@
+
 $(VENV)/test: $(VENV)/package
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $@
 
-$(VENV)/torch: $(VENV)/test
+$(VENV)/all: $(VENV)/test
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
+	$(BIN)/python -m pip install --quiet --editable ".[all]"
+	touch $@
+
+$(VENV)/mutants: $(VENV)/all
+	$(BIN)/python -m pip install --quiet --editable ".[mutants]"
 	touch $@
 
 $(VENV)/docs: $(VENV)/package
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"
 	touch $@
 
-$(VENV)/bench: $(VENV)/torch
+$(VENV)/bench: $(VENV)/all
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	touch $@

@@ -4,6 +4,7 @@ Imports no backend, so that the trunk's tests run on each of them.
 """
 
 import gc
+import importlib.util
 import os
 import shutil
 import sys
@@ -25,6 +26,7 @@ os.environ["XLA_FLAGS"] = (
 )
 
 ROOT = Path(__file__).resolve().parents[1]
+TESTS = ROOT / "tests"
 
 RUN_FILES = [  # what a training run leaves in its folder
     "config.json",
@@ -34,6 +36,63 @@ RUN_FILES = [  # what a training run leaves in its folder
     "model.keras",
     "target_vocabulary.txt",
 ]
+
+
+# Rooms whose tests train and compile much, or start processes: part of the whole suite only.
+THOROUGH_ROOMS = {"benchmarks", "compiling", "distribution", "export", "lab"}
+
+# What tests with the marker `extra(name)` import, by the extra of the package that brings it.
+EXTRAS = {
+    "browser": ("selenium",),
+    "ctranslate2": ("ctranslate2",),
+    "demo": ("gradio",),
+    "docs": ("mkdocs", "material", "mkdocstrings"),
+    "jax": ("jax",),
+    "notebooks": ("ipykernel", "jupytext", "nbclient", "nbformat"),
+    "onnx": ("onnxruntime", "tf2onnx"),
+    "torch": ("torch",),
+    "tpu": ("jax", "libtpu"),
+}
+
+
+def is_everyday(config):
+    """Say whether the tests are those that `addopts` of setup.cfg chooses."""
+    return config.option.markexpr == "not slow and not thorough"
+
+
+def pytest_report_header(config):
+    if is_everyday(config):
+        return "the everyday suite; -m 'not slow' runs the whole"
+    return None
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Do not even import what the everyday suite leaves out, unless it is asked for by name."""
+    name = collection_path.name
+    named = any(name in str(argument) for argument in config.invocation_params.args)
+    if is_everyday(config) and collection_path.parent == TESTS and name in THOROUGH_ROOMS:
+        return None if named else True
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """What needs an extra is not everyday either: the environment of that suite is light."""
+    for item in items:
+        room = item.path.relative_to(TESTS).parts[0]
+        if room in THOROUGH_ROOMS or item.get_closest_marker("extra"):
+            item.add_marker("thorough")
+
+
+def pytest_runtest_setup(item):
+    for marker in item.iter_markers("extra"):
+        (extra,) = marker.args
+        if not installed(extra):
+            pytest.skip(f"needs the extra {extra}: pip install 'keras-attention[{extra}]'")
+
+
+def installed(extra):
+    return all(importlib.util.find_spec(module) for module in EXTRAS[extra])
 
 
 def files(folder):
@@ -61,6 +120,21 @@ def shared_data():
     if not folder.is_dir():
         pytest.skip("the real data are not there: no folder ../shared/data beside the repository")
     return folder
+
+
+@pytest.fixture
+def dropouts(monkeypatch):
+    """Return a list to which every call of a dropout adds whether it drops."""
+    import keras
+
+    drops, original = [], keras.layers.Dropout.call
+
+    def call(self, inputs, training=False):
+        drops.append(bool(training))
+        return original(self, inputs, training=training)
+
+    monkeypatch.setattr(keras.layers.Dropout, "call", call)
+    return drops
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import pytest
 
 from keras_attention import layers, models
 
-pytest.importorskip("mkdocs")
+pytestmark = pytest.mark.extra("docs")
+
 ROOT = Path(__file__).parent.parent
 
 

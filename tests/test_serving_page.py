@@ -1,6 +1,5 @@
 """The page in a real browser: `keras-attention serve` in a process, and headless Chromium."""
 
-import importlib.util
 import json
 import os
 import signal
@@ -12,16 +11,11 @@ from contextlib import suppress
 
 import pytest
 
-from tests.browser import find, needs_chromium, started
+from tests.browser import find, in_a_browser, started
 
 pytest.importorskip("tensorflow")
 
-pytestmark = [
-    needs_chromium,
-    pytest.mark.skipif(
-        importlib.util.find_spec("gradio") is None, reason="Gradio, the extra demo, is missing"
-    ),
-]
+pytestmark = [*in_a_browser, pytest.mark.extra("demo")]
 
 MARKUP = "</script><img src=x onerror=alert(1)>"
 PROGRAM = """

@@ -162,7 +162,7 @@ def test_a_process_that_dies_is_named_and_the_others_end():
 @pytest.mark.parametrize("module", ["workers", "ctranslate2_model", "torch_models"])
 def test_the_process_of_a_rival_loads_no_keras(module):
     if module == "torch_models":
-        pytest.importorskip("torch")
+        pytest.importorskip("torch", reason="needs the extra torch")
     code = (
         f"import sys, examples.benchmarks.{module}; "
         "print(*{'keras', 'tensorflow', 'keras_attention'} & set(sys.modules))"

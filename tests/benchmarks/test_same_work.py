@@ -58,7 +58,7 @@ def ours(pool):
 def rival(kind, name, pool):
     """Make a rival."""
     if name == "PyTorch":
-        pytest.importorskip("torch")
+        pytest.importorskip("torch", reason="needs the extra torch")
         from examples.benchmarks.torch_models import PyTorch
 
         return PyTorch(kind, SIZES[kind], pool, conditions_of_a_pass(pool))
@@ -86,7 +86,7 @@ def test_a_rival_has_the_same_tokens_and_parameters_and_learns_alike(kind, name,
 
 
 def test_pytorch_in_bfloat16_has_nearly_the_same_loss(pool):
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason="needs the extra torch")
     from examples.benchmarks.torch_models import PyTorch
 
     conditions = conditions_of_a_pass(pool)
@@ -100,7 +100,7 @@ def test_pytorch_in_bfloat16_has_nearly_the_same_loss(pool):
 
 
 def test_pytorch_has_the_cross_entropy_of_its_own_loss_smoothed_and_not():
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs the extra torch")
     from examples.benchmarks.torch_models import losses_of
 
     logits = torch.randn(7, 13, generator=torch.Generator().manual_seed(0))

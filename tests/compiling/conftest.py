@@ -1,4 +1,3 @@
-import importlib.util
 import json
 import os
 import subprocess
@@ -6,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, installed
 
 
 @pytest.fixture(scope="session")
@@ -15,9 +14,8 @@ def fresh():
 
     Keras comes up there on TensorFlow, if nothing is done about it.
     """
-    missing = [name for name in ("jax", "libtpu") if importlib.util.find_spec(name) is None]
-    if missing:
-        pytest.skip(f"no compiler for TPUs: {' and '.join(missing)} missing, of the extra tpu")
+    if not installed("tpu"):
+        pytest.skip("needs the extra tpu: pip install 'keras-attention[tpu]'")
 
     def run(program, *arguments):
         done = subprocess.run(

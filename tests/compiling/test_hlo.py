@@ -134,7 +134,7 @@ def test_what_is_no_program_is_refused():
 @pytest.fixture
 def text_of():
     """Return a function that compiles another for the CPU with JAX and returns the program."""
-    jax = pytest.importorskip("jax")
+    jax = pytest.importorskip("jax", reason="needs the extra jax")
     return lambda function, *arguments: jax.jit(function).lower(*arguments).compile().as_text()
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-pytest.importorskip("jax")
+pytest.importorskip("jax", reason="needs the extra jax")
 
 import jax
 import jax.numpy as jnp

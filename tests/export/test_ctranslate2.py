@@ -3,7 +3,7 @@
 import pytest
 
 pytest.importorskip("tensorflow")
-pytest.importorskip("ctranslate2", reason="the extra ctranslate2 is not installed")
+pytest.importorskip("ctranslate2", reason="needs the extra ctranslate2")
 
 import ctranslate2
 

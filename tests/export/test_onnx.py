@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
-pytest.importorskip("tf2onnx", reason="the extra onnx is not installed")
-pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
+pytest.importorskip("tf2onnx", reason="needs the extra onnx")
+pytest.importorskip("onnxruntime", reason="needs the extra onnx")
 
 import onnxruntime
 from keras import ops

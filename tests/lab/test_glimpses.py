@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")
-
 from keras_attention.lab import glimpses
 from keras_attention.tasks.digits import Digits, Scenes
 

@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")
-
 from keras_attention.tasks import Digits, load_digits, scatter_digits
 
 B, H, W = 53, 19, 31

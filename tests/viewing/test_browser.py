@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from keras_attention.viewing import Panel, Side, View
-from tests.browser import find, needs_chromium, started
+from tests.browser import find, in_a_browser, started
 
-pytestmark = needs_chromium
+pytestmark = in_a_browser
 
 MARKUP = "</script><img onerror=alert(1) src=x>"
 QUERIES = ("I", "eat", "apples", "[END]")
