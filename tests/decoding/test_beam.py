@@ -85,15 +85,14 @@ def test_each_sentence_is_decoded_as_if_it_were_alone():
             np.testing.assert_allclose(one[0], other[row], atol=1e-6)
 
 
-@pytest.mark.parametrize("end", [-9.0, 0.0, 3.0])
-def test_a_beam_of_1_is_greedy_decoding(end):
+@pytest.mark.parametrize(("length", "end"), [(L, -9.0), (L, 0.0), (L, 3.0), (1, 0.0)])
+def test_a_beam_of_1_is_greedy_decoding(length, end):
     # From sentences that all stop at the limit to sentences that all end.
-    table = toys.history_table(13, V, L, seed=7)
+    table = toys.history_table(13, V, length, seed=7)
     table[..., END] += end
-    greedy = toys.as_numpy(
-        generate(toys.History(), ops.array(table), toys.history_start(13, L), max_length=L)
-    )
-    beam = search(table, 1, length_penalty=0)
+    start = toys.history_start(13, length)
+    greedy = generate(toys.History(), ops.array(table), start, max_length=length)
+    greedy, beam = toys.as_numpy(greedy), search(table, 1, length, length_penalty=0)
     np.testing.assert_array_equal(beam.tokens[:, 0], greedy.tokens)
     np.testing.assert_array_equal(beam.finished[:, 0], greedy.finished)
     np.testing.assert_allclose(beam.log_probabilities[:, 0], greedy.log_probabilities, atol=1e-5)
