@@ -8,12 +8,18 @@ import pytest
 from keras import ops, tree
 
 from keras_attention import models
-from tests.contract import as_numpy
+from tests.numerics import as_numpy
 
 B, S, T, H, DEPTH, HIDDEN, LAYERS = 3, 7, 5, 2, 11, 13, 2
 UNITS, CONTEXT, TARGET = H * DEPTH, 29, 31
 
-each_order = pytest.mark.parametrize("norm_first", [False, True], ids=["post_norm", "pre_norm"])
+each_order = pytest.mark.parametrize(
+    "norm_first",
+    [
+        pytest.param(False, id="post_norm"),
+        pytest.param(True, id="pre_norm", marks=pytest.mark.thorough),
+    ],
+)
 
 
 def build(**options):
@@ -29,9 +35,13 @@ def build(**options):
     return models.build_transformer(**{**sizes, **options})
 
 
+def stirred(norm_first=False, **options):
+    """Return a model whose weights are neither 0 nor 1; it is made once, and no test changes it."""
+    return _stirred(norm_first=norm_first, **options)
+
+
 @functools.cache
-def stirred(**options):
-    """Build a model and give it weights of which none is 0 or 1; no test changes them."""
+def _stirred(**options):
     model, rng = build(**options), np.random.default_rng(0)
     model.set_weights([rng.normal(weight, 0.1) for weight in model.get_weights()])
     return model
