@@ -12,7 +12,7 @@ from keras_attention import models
 from keras_attention.models.character_model import KINDS
 from keras_attention.tasks import Characters
 from keras_attention.writer import Writer
-from tests.contract import as_numpy
+from tests.numerics import as_numpy
 
 CHARACTERS = Characters(" abcdefghijklm")
 WINDOW = 14

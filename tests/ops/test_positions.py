@@ -4,7 +4,7 @@ import pytest
 from keras import ops
 
 from keras_attention.ops import sinusoids
-from tests.contract import as_numpy, assert_close
+from tests.numerics import as_numpy, assert_close
 
 D, T = 14, 31
 

@@ -3,7 +3,7 @@ import pytest
 from keras import ops
 
 from keras_attention.ops import tokens_in_ring, window_mask, write_in_ring
-from tests.contract import as_numpy
+from tests.numerics import as_numpy
 
 B, H, K = 2, 3, 5
 
