@@ -28,6 +28,15 @@ os.environ["XLA_FLAGS"] = (
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 
+if os.environ.get("KERAS_BACKEND") == "jax":
+    # What JAX compiles is kept for the next run. Each process has a folder of its own: they write
+    # without a lock.
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(
+        ROOT / ".pytest_cache" / "jax" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
+    )
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+
 RUN_FILES = [  # what a training run leaves in its folder
     "config.json",
     "context_vocabulary.txt",

@@ -19,6 +19,8 @@ from examples.mechanisms.gallery import TASKS, chosen
 from examples.mechanisms.task import Result, measure
 from keras_attention import layers, models
 
+pytestmark = pytest.mark.thorough
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 each_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)

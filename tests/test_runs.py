@@ -82,21 +82,26 @@ def test_the_vocabularies_are_learned_from_the_training_pairs(tiny_run):
 # Every model
 
 
-OF_EVERY_MODEL = [
-    {"model": "rnn", "attention": "local_p", "score": "general"},
-    {"model": "bilstm"},
+EVERY_DAY = [
     {"model": "bilstm", "attention": "neural_coverage"},
+    {"model": "transformer", "num_layers": 1, "num_heads": 2, "tokens": "wordpiece"},
+]
+THOROUGH = [
+    {"model": "rnn", "attention": "local_p", "score": "general"},
     {"model": "bilstm", "attention": "local_m", "half_width": 2, "score": "cosine"},
     {"model": "seq2seq"},
     {"model": "rnn", "tokens": "wordpiece"},
-    {"model": "transformer", "num_layers": 1, "num_heads": 2, "tokens": "wordpiece"},
     {"model": "transformer", "num_layers": 1, "norm_first": True, "tied": True, "warm_up": 5},
     {"model": "rnn", "dtype_policy": "mixed_bfloat16"},
     {"model": "transformer", "num_layers": 1, "dtype_policy": "mixed_bfloat16"},
 ]
 
 
-@pytest.mark.parametrize("choices", OF_EVERY_MODEL, ids=lambda c: "_".join(map(str, c.values())))
+@pytest.mark.parametrize(
+    "choices",
+    [*EVERY_DAY, *(pytest.param(choices, marks=pytest.mark.thorough) for choices in THOROUGH)],
+    ids=lambda choices: "_".join(map(str, choices.values())),
+)
 def test_every_model_trains_translates_plots_and_loads_again(tiny_run, tmp_path, choices):
     settings = replace(tiny_run.settings, units=16, epochs=2, **choices)
     folder = tmp_path / "run"
@@ -145,6 +150,7 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one(tiny_run, killed):
     assert_same_run(killed, tiny_run.folder)
 
 
+@pytest.mark.thorough
 def test_a_resumed_run_keeps_its_number_of_shapes(tiny_run, killed, monkeypatch):
     monkeypatch.setattr(runs, "STEPS_A_SHAPE", 20)  # of 4 epochs of 19 steps, 3 more shapes
     config = json.loads((killed / "config.json").read_text())
@@ -162,6 +168,7 @@ def test_a_resumed_run_keeps_its_number_of_shapes(tiny_run, killed, monkeypatch)
     assert_same_run(killed, tiny_run.folder)
 
 
+@pytest.mark.thorough
 def test_a_run_killed_with_kill_9_loses_at_most_an_epoch(tiny_run, tmp_path):
     script = Path(sys.executable).with_name("keras-attention")
     if not script.exists():

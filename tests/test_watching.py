@@ -47,6 +47,7 @@ def records(path):
     return events
 
 
+@pytest.mark.thorough
 def test_watching_changes_nothing_but_what_it_adds(tiny_run, watched):
     history, plain = (
         json.loads((folder / "history.json").read_text()) for folder in (watched, tiny_run.folder)
@@ -58,6 +59,7 @@ def test_watching_changes_nothing_but_what_it_adds(tiny_run, watched):
     assert (watched / "config.json").read_text() == (tiny_run.folder / "config.json").read_text()
 
 
+@pytest.mark.thorough
 def test_every_epoch_draws_every_sentence(tiny_run, watched):
     pictures = sorted((watched / "watched").glob("*.png"))
     assert [path.name for path in pictures] == [
@@ -69,6 +71,7 @@ def test_every_epoch_draws_every_sentence(tiny_run, watched):
     assert len({path.read_bytes() for path in pictures}) == len(pictures)
 
 
+@pytest.mark.thorough
 def test_the_score_of_the_last_epoch_is_that_of_the_model_then(tiny_run, watched):
     history = json.loads((watched / "history.json").read_text())
     best = int(np.argmin(history["val_masked_loss"]))
@@ -78,6 +81,7 @@ def test_the_score_of_the_last_epoch_is_that_of_the_model_then(tiny_run, watched
     assert history["val_bleu_words"][best] == pytest.approx(scores.words.value)
 
 
+@pytest.mark.thorough
 def test_tensorboard_has_the_scores_and_the_pictures(tiny_run, watched):
     history = json.loads((watched / "history.json").read_text())
     (path,) = (watched / "watched" / "events").iterdir()
