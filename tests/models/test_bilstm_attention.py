@@ -7,8 +7,8 @@ from keras import ops
 
 from keras_attention import models
 from keras_attention.layers import scores
+from tests.models.translators import CONTEXT, TARGET, B, S, T, compile_model, logits_of, sentences
 from tests.numerics import as_numpy
-from tests.models.test_contract import CONTEXT, TARGET, B, S, T, compile_model, logits_of, sentences
 
 M1, M2 = 5, 7
 

@@ -11,7 +11,7 @@ from keras import ops
 from keras_attention import decoding, models
 from keras_attention.layers import OverFrames
 from keras_attention.models.captioner import ATTENTIONS
-from tests.models.test_contract import compile_model
+from tests.models.translators import compile_model
 from tests.numerics import as_numpy
 
 B, S, T, HEIGHT, WIDTH, CHANNELS, FEATURES, UNITS, VOCABULARY = 3, 7, 5, 11, 13, 2, 17, 16, 29

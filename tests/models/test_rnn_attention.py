@@ -8,7 +8,7 @@ import pytest
 
 from keras_attention import models
 from keras_attention.training import MaskedCrossentropy
-from tests.models.test_contract import CONTEXT, SIZES, compile_model, logits_of
+from tests.models.translators import CONTEXT, SIZES, compile_model, logits_of
 from tests.numerics import as_numpy
 
 
@@ -33,11 +33,11 @@ def test_learns_to_copy_a_short_sentence():
     labels = rng.integers(4, CONTEXT, (512, 4)).astype("int32")
     target = np.concatenate([np.full((512, 1), 2, "int32"), labels[:, :-1]], axis=1)
     inputs = {"context": labels, "target": target}
-    before = model.evaluate(inputs, labels, return_dict=True, verbose=0)
+    before = (logits_of(model, inputs).argmax(-1) == labels).mean()
     model.fit(inputs, labels, batch_size=64, epochs=8, verbose=0)
-    after = model.evaluate(inputs, labels, return_dict=True, verbose=0)
-    assert before["masked_accuracy"] < 0.15
-    assert after["masked_accuracy"] > 0.6
+    after = (logits_of(model, inputs).argmax(-1) == labels).mean()
+    assert before < 0.15
+    assert after > 0.6
 
 
 def test_bad_arguments_say_what_was_received():

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from keras_attention import models
-from tests.models.test_contract import CONTEXT, SIZES, TARGET, B, sentences
+from tests.models.translators import CONTEXT, SIZES, TARGET, B, sentences
 from tests.numerics import as_numpy
 
 UNITS = SIZES["units"]
