@@ -4,6 +4,7 @@ A wrong option is one line on stderr and exit code 2.
 """
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -123,6 +124,7 @@ def say(line):
 def main(arguments=None):
     """Run the command line, and return its exit status."""
     options = parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the children too, as Ctrl-C
     try:
         return run(options)
     except ModuleNotFoundError as error:

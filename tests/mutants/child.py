@@ -23,10 +23,13 @@ PASSED, FAILED, BROKEN = 0, 1, 70  # what it exits with; BROKEN: the child itsel
 REPORT = "report.json"
 LOG = "log.txt"
 
+STARTED = "started"  # a file that is there once pytest has begun
+
 START = "start"  # until the first test of a run: imports and collection
 # A test may take so many times as long as the slowest of its file without a mutant, and so many
 # seconds more: what is compiled for several tests, the first of them waits for.
-TIMES, SECONDS_MORE = 5, 30
+TIMES, SECONDS_MORE = 3, 30
+UNKNOWN = 200  # seconds, where it is not known how long it takes
 
 
 @dataclass
@@ -39,7 +42,8 @@ class Trial:
         marks: the marker expression that chooses tests in them.
         mutant: what `loader.serve` takes, or None.
         slowest: seconds of the slowest test in each file, and until the first test, without a
-            mutant; without it there is no limit.
+            mutant.
+        forked: how many children have tried.
     """
 
     subject: object
@@ -47,18 +51,20 @@ class Trial:
     marks: str
     mutant: dict | None = None
     slowest: dict = field(default_factory=dict)
+    forked: int = 0
 
 
 class Watch:
     """A plugin of pytest: measures tests, ends the process where one takes too long."""
 
-    def __init__(self, slowest):
-        self.limits, self.slowest, self.failed, self.ran = slowest, {}, "", 0
+    def __init__(self, slowest, folder):
+        self.limits, self.folder = slowest, folder
+        self.slowest, self.failed, self.ran = {}, "", 0
 
     def begin(self, file):
-        if self.limits:  # a signal that nobody handles: it ends loops in C++ as well
-            limit = TIMES * self.limits.get(file, 0) + SECONDS_MORE
-            signal.setitimer(signal.ITIMER_REAL, limit)
+        # A signal that nobody handles: it ends loops in C++ as well
+        limit = TIMES * self.limits.get(file, UNKNOWN) + SECONDS_MORE
+        signal.setitimer(signal.ITIMER_REAL, limit)
         self.began = time.monotonic()
 
     def end(self, file):
@@ -66,6 +72,7 @@ class Watch:
         self.slowest[file] = max(seconds, self.slowest.get(file, 0))
 
     def pytest_sessionstart(self):
+        (self.folder / STARTED).touch()
         self.begin(START)
 
     def pytest_runtestloop(self):
@@ -94,10 +101,13 @@ def live(trial, folder):
     status = BROKEN
     try:
         os.setsid()  # with what its tests start it is one group, which can be ended together
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        watch = Watch(trial.slowest, folder)
+        watch.begin(START)
         stay_inside(folder)
         if trial.mutant:
             loader.serve_everywhere(trial.mutant, folder)
-        status = run_tests(trial, folder)
+        status = run_tests(trial, watch)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -126,17 +136,16 @@ def stay_inside(folder):
     resource.setrlimit(resource.RLIMIT_DATA, (memory // 2, resource.RLIM_INFINITY))
 
 
-def run_tests(trial, folder):
+def run_tests(trial, watch):
     """Run pytest over each group of files until one fails; return PASSED or FAILED."""
-    watch = Watch(trial.slowest)
     status = PASSED
     for files in filter(None, trial.runs):
         options = ["-x", "-q", "--tb=short", "-p", "no:cacheprovider", "-m", trial.marks]
-        options += [f"--basetemp={folder / 'tests'}", f"--rootdir={rooms.ROOT}"]
+        options += [f"--basetemp={watch.folder / 'tests'}", f"--rootdir={rooms.ROOT}"]
         code = pytest.main([*options, *map(str, files)], plugins=[watch])
         if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             status = FAILED
             break
     report = {"failed": watch.failed, "ran": watch.ran, "slowest": watch.slowest}
-    (folder / REPORT).write_text(json.dumps(report), encoding="utf-8")
+    (watch.folder / REPORT).write_text(json.dumps(report), encoding="utf-8")
     return status

@@ -32,6 +32,8 @@ HEAVY = (
     "_pytest.assertion.rewrite",
 )
 
+TRIES = 3  # children for a trial whose child is ended before pytest begins
+
 
 @dataclass
 class Outcome:
@@ -96,7 +98,10 @@ def run_all(trials, jobs, finished):
                 trial, folder, began = running.pop(number)
                 _end_group(number)
                 seconds = round(time.monotonic() - began, 1)
-                follower = finished(trial, _outcome(status, folder, seconds))
+                if _never_started(status, folder) and trial.forked < TRIES:
+                    follower = trial
+                else:
+                    follower = finished(trial, _outcome(status, folder, seconds))
                 shutil.rmtree(folder, ignore_errors=True)
                 if follower is not None:
                     waiting.appendleft(follower)
@@ -108,6 +113,7 @@ def run_all(trials, jobs, finished):
 
 
 def _fork(trial, folder):
+    trial.forked += 1
     sys.stdout.flush()
     sys.stderr.flush()
     number = os.fork()
@@ -120,6 +126,11 @@ def _end_group(number):
     """End what a child has started; itself too, if it is still there."""
     with suppress(ProcessLookupError):
         os.killpg(number, signal.SIGKILL)
+
+
+def _never_started(status, folder):
+    """Whether a child was ended before pytest began: a lock of C++ may have hung in the fork."""
+    return os.WIFSIGNALED(status) and not (folder / child.STARTED).exists()
 
 
 def _outcome(status, folder, seconds):
