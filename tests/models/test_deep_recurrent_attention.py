@@ -6,16 +6,17 @@ import pytest
 from keras import ops
 
 from keras_attention.models import Reinforced, build_deep_recurrent_attention
+from tests.models.training import ONE_STEP, check_a_step_changes_every_weight, each_way
 from tests.numerics import as_numpy, gradients_of_weights
 
 B, H, W, V, N, LOOKS, UNITS = 7, 15, 21, 5, 2, 3, 11
 SIZES = {"labels": V, "length": N, "looks": LOOKS, "size": 4, "scales": 2, "units": UNITS}
 
 
-def build(**options):
+def build(how=ONE_STEP, **options):
     keras.utils.set_random_seed(2)
     model = build_deep_recurrent_attention((H, W, 1), **{**SIZES, "coarse": 3, **options})
-    model.compile(keras.optimizers.SGD(1.0), jit_compile=keras.backend.backend() != "torch")
+    model.compile(keras.optimizers.SGD(1.0), **how)
     return model
 
 
@@ -47,13 +48,9 @@ def test_the_coarse_picture_says_where_to_begin_and_the_last_look_at_each_label_
     assert (lasts.shape, guesses.shape) == ((B, N, UNITS), (B, N * LOOKS))
 
 
-def test_a_compiled_fit_step_changes_every_weight():
-    model = build()
-    before = model.get_weights()
-    assert np.isfinite(model.fit(*examples(), verbose=0).history["loss"]).all()
-    for old, new, weight in zip(before, model.get_weights(), model.weights, strict=True):
-        assert np.isfinite(new).all(), weight.path
-        assert (old != new).any(), weight.path
+@each_way
+def test_a_fit_step_changes_every_weight(how):
+    check_a_step_changes_every_weight(build(how), *examples())
 
 
 def test_the_context_says_where_to_look_first_and_nothing_about_the_labels():

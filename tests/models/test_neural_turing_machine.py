@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from keras_attention.models import build_neural_turing_machine, tapes
+from tests.models.training import each_way
 from tests.numerics import as_numpy, gradients_of_weights
 
 B, T, F, BITS = 2, 5, 7, 3
@@ -87,14 +88,12 @@ def test_the_gradient_reaches_every_weight(controller):
         assert (value != 0).any(), path
 
 
-def test_a_fit_step_is_compiled_and_learns():
+@each_way
+def test_fit_learns(how):
     model = build()
     target = np.random.default_rng(1).integers(0, 2, size=(B, T, BITS)).astype("float32")
-    model.compile(
-        keras.optimizers.Adam(1e-2),
-        loss=keras.losses.BinaryCrossentropy(from_logits=True),
-        jit_compile=keras.backend.backend() != "torch",
-    )
+    loss = keras.losses.BinaryCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(1e-2), loss=loss, **how)
     losses = model.fit(draw(), target, epochs=5, batch_size=B, verbose=0).history["loss"]
     assert losses[-1] < losses[0]
 

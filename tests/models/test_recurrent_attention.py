@@ -6,16 +6,17 @@ import pytest
 from keras import ops
 
 from keras_attention.models import Reinforced, build_recurrent_attention
+from tests.models.training import ONE_STEP, check_a_step_changes_every_weight, each_way
 from tests.numerics import as_numpy, gradient
 
 B, H, W, V, T, UNITS = 7, 17, 19, 5, 3, 11
 SIZES = {"labels": V, "looks": T, "size": 4, "scales": 2, "units": UNITS}
 
 
-def build(**options):
+def build(how=ONE_STEP, **options):
     keras.utils.set_random_seed(2)
     model = build_recurrent_attention((H, W, 1), **{**SIZES, **options})
-    model.compile(keras.optimizers.SGD(1.0), jit_compile=keras.backend.backend() != "torch")
+    model.compile(keras.optimizers.SGD(1.0), **how)
     return model
 
 
@@ -42,16 +43,11 @@ def test_the_last_look_says_the_label_and_every_state_has_a_baseline():
 
 
 @pytest.mark.parametrize("policy", ["learned", "centre"])
-def test_a_compiled_fit_step_changes_every_weight(policy):
-    model = build(policy=policy)
-    before = model.get_weights()
-    assert np.isfinite(model.fit(*examples(), verbose=0).history["loss"]).all()
-    for old, new, weight in zip(before, model.get_weights(), model.weights, strict=True):
-        # where nothing is chosen there is no locator to train, and all places are 0
-        idle = ("locator", "place/", "where/kernel")
-        still = policy == "centre" and any(name in weight.path for name in idle)
-        assert np.isfinite(new).all(), weight.path
-        assert still or (old != new).any(), weight.path
+@each_way
+def test_a_fit_step_changes_every_weight(how, policy):
+    # where nothing is chosen there is no locator to train, and all places are 0
+    still = ("locator", "place/", "where/kernel") if policy == "centre" else ()
+    check_a_step_changes_every_weight(build(how, policy=policy), *examples(), still)
 
 
 def test_the_picks_are_charged_with_errors_each_against_a_baseline_of_its_own():

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_attention.layers import HardAttention
 from keras_attention.models import Reinforced
+from tests.models.training import ONE_STEP, XLA
 from tests.numerics import gradient
 from tests.test_training import LABELS, LOGITS, crossentropies
 
@@ -39,19 +40,16 @@ def reinforced(baseline="moving", **settings):
     return Reinforced([flags, values], outputs, baseline=baseline, **settings)
 
 
-def compile_reinforced(model):
-    model.compile(
-        keras.optimizers.Adam(0.05),
-        metrics=["accuracy"],
-        jit_compile=keras.backend.backend() != "torch",
-    )
+def compile_reinforced(model, how=ONE_STEP):
+    model.compile(keras.optimizers.Adam(0.05), metrics=["accuracy"], **how)
     return model
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("baseline", ["moving", "learned"])
 def test_a_reinforced_model_learns_where_to_look(baseline):
     keras.utils.set_random_seed(0)
-    model = compile_reinforced(reinforced(baseline, entropy_weight=0.01))
+    model = compile_reinforced(reinforced(baseline, entropy_weight=0.01), XLA)
     model.fit(*flagged_slots(128 * 128), batch_size=128, verbose=0)
     measured = model.evaluate(*flagged_slots(512, seed=1), verbose=0, return_dict=True)
     # older versions of Keras put the name of an output before that of the metric

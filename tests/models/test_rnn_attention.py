@@ -8,7 +8,8 @@ import pytest
 
 from keras_attention import models
 from keras_attention.training import MaskedCrossentropy
-from tests.models.translators import CONTEXT, SIZES, compile_model, logits_of
+from tests.models.training import SOME_STEPS
+from tests.models.translators import compile_model, logits_of
 from tests.numerics import as_numpy
 
 
@@ -25,18 +26,19 @@ def test_an_untrained_model_starts_at_ln_v():
     assert float(as_numpy(loss)) == pytest.approx(math.log(5000), abs=0.02)
 
 
+@pytest.mark.thorough
 def test_learns_to_copy_a_short_sentence():
     keras.utils.set_random_seed(3)
-    model = models.build_rnn_attention(**SIZES)
-    compile_model(model, keras.optimizers.Adam(0.01))
+    model = models.build_rnn_attention(11, 11, units=16)
+    compile_model(model, keras.optimizers.Adam(0.02), SOME_STEPS)
     rng = np.random.default_rng(0)
-    labels = rng.integers(4, CONTEXT, (512, 4)).astype("int32")
+    labels = rng.integers(4, 11, (512, 3)).astype("int32")
     target = np.concatenate([np.full((512, 1), 2, "int32"), labels[:, :-1]], axis=1)
     inputs = {"context": labels, "target": target}
     before = (logits_of(model, inputs).argmax(-1) == labels).mean()
-    model.fit(inputs, labels, batch_size=64, epochs=8, verbose=0)
+    model.fit(inputs, labels, batch_size=64, epochs=6, verbose=0)
     after = (logits_of(model, inputs).argmax(-1) == labels).mean()
-    assert before < 0.15
+    assert before < 0.25
     assert after > 0.6
 
 

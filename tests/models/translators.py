@@ -121,12 +121,6 @@ def logits_of(model, inputs):
     return as_numpy(model(tensors(inputs)))
 
 
-def compile_model(model, optimizer="adam", *, xla=False, run_eagerly=False):
-    """Compile a model for training; XLA takes longer than a few steps, but JAX is slow without."""
-    compiling = {"jax", "tensorflow"} if xla else {"jax"}
-    model.compile(
-        optimizer,
-        loss=MaskedCrossentropy(),
-        jit_compile=keras.backend.backend() in compiling and not run_eagerly,
-        run_eagerly=run_eagerly,
-    )
+def compile_model(model, optimizer, how):
+    """Compile a model for training, in a way of `tests.models.training`."""
+    model.compile(optimizer, loss=MaskedCrossentropy(), **how)
