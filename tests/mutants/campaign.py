@@ -58,7 +58,8 @@ def check(record, wanted, suites, jobs, say):
     def finished(trial, outcome):
         room, suite = trial.subject
         if not outcome.passed:
-            raise RoomError(f"{room}: {outcome.how} fails in the {suite} suite without any mutant")
+            see = f'see python -m pytest -m "{SUITES[suite]}" tests/*{room}*'
+            raise RoomError(f"{room}: fails without any mutant: {outcome.how}; {see}")
         if suite == "everyday" and not outcome.ran:
             raise RoomError(f"{room}: the everyday suite has no test of it")
         seconds = {"tests": outcome.ran, "seconds": outcome.seconds, "slowest": outcome.slowest}

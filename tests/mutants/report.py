@@ -64,10 +64,10 @@ def survivors(results, why):
     left = [result.mutant for result in results if result.killed_by is None]
     unnamed = [mutant for mutant in left if key(mutant) not in why]
     named = [mutant for mutant in left if key(mutant) in why]
-    lines = ["", f"Survivors that ask for a test: {len(unnamed)}", ""]
-    lines += [f"- `{mutant}`" for mutant in unnamed]
-    lines += ["", f"Survivors that are the same program: {len(named)}", ""]
-    return lines + [f"- `{mutant}`: {why[key(mutant)]}" for mutant in named]
+    lines = ["", f"Survivors that ask for a test: {len(unnamed)}"]
+    lines += ["", *(f"- `{mutant}`" for mutant in unnamed)] if unnamed else []
+    lines += ["", f"Survivors that are the same program: {len(named)}"]
+    return lines + (["", *(f"- `{m}`: {why[key(m)]}" for m in named)] if named else [])
 
 
 def needless(results, why, whole_sample):
