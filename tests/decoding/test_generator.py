@@ -119,7 +119,7 @@ def test_neither_the_batch_nor_its_padding_changes_a_sentence(model, context, op
         np.testing.assert_allclose(some[0], every[1], rtol=1e-5)
 
 
-@pytest.mark.parametrize("options", [{}, {"beam": 2}])
+@pytest.mark.parametrize("options", [{}, pytest.param({"beam": 2}, marks=pytest.mark.thorough)])
 def test_new_sentences_of_a_known_length_are_not_compiled_again(options):
     if keras.backend.backend() == "torch":
         pytest.skip("PyTorch runs eagerly: there is no program to compile again")
@@ -133,7 +133,13 @@ def test_new_sentences_of_a_known_length_are_not_compiled_again(options):
     assert speller.calls == before
 
 
-@pytest.mark.parametrize("options", [GREEDY, BEAM], ids=["greedy", "beam"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(GREEDY, id="greedy"),
+        pytest.param(BEAM, id="beam", marks=pytest.mark.thorough),
+    ],
+)
 def test_a_model_in_half_precision_has_scores_in_single(context, options):
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy("mixed_bfloat16")

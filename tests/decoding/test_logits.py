@@ -125,6 +125,7 @@ def candidates_of(sampler, logits):
     return set(np.unique(ops.convert_to_numpy(sampler.get_next_token(probabilities))))
 
 
+@pytest.mark.thorough
 def test_the_candidates_are_those_of_the_samplers_of_kerasnlp(samplers):
     logits = np.log(np.array([0.05, 0.3, 0.02, 0.25, 0.2, 0.1, 0.08], dtype="float32"))
     for k in (1, 3, 5):

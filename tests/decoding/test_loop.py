@@ -78,7 +78,7 @@ def test_sentences_that_have_ended_leave_the_batch():
         assert step.rows == [B, *[B // 4] * (L - 1)]
 
 
-@pytest.mark.parametrize("size", [3, B])
+@pytest.mark.parametrize("size", [pytest.param(3, marks=pytest.mark.thorough), B])
 def test_a_growing_cache_decodes_what_a_whole_one_would(size, in_one, monkeypatch):
     model = models.build_transformer(
         23, 29, units=16, num_layers=1, num_heads=2, feed_forward=19, tied=True

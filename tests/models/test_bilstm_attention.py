@@ -57,7 +57,13 @@ def test_the_decoder_starts_from_zeros(model):
     assert all((as_numpy(each) == 0).all() for each in state)
 
 
-@pytest.mark.parametrize("score", scores.SCORES)
+@pytest.mark.parametrize(
+    "score",
+    [
+        name if name == "two_layer" else pytest.param(name, marks=pytest.mark.thorough)
+        for name in scores.SCORES
+    ],
+)
 def test_every_score_of_the_menu_can_be_chosen(score):
     inputs = sentences()
     model = models.build_bilstm_attention(CONTEXT, TARGET, units=8, score=score)

@@ -52,6 +52,7 @@ def test_has_the_weights_of_its_parts():
     assert model_of("transformer").count_params() == 2 * (block + feed) + around
 
 
+@pytest.mark.thorough
 def test_the_three_kinds_have_equally_many_weights_by_default():
     counts = [models.build_character_model(66, kind).count_params() for kind in KINDS]
     assert max(counts) / min(counts) <= 1.02

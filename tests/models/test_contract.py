@@ -219,14 +219,9 @@ def test_xla_compiles_training_on_sentences_whose_length_is_known_only_then():
     assert np.isfinite(history["loss"]).all()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others know their shapes")
-@pytest.mark.parametrize(
-    "attention",
-    [
-        name if name == "neural_coverage" else pytest.param(name, marks=pytest.mark.thorough)
-        for name in bilstm_attention.ATTENTIONS
-    ],
-)
+@pytest.mark.parametrize("attention", bilstm_attention.ATTENTIONS)
 def test_xla_compiles_the_gradients_of_a_decoder_for_any_length(attention):
     """Within a recurrent loop XLA wants gradients without computed shapes."""
     import tensorflow as tf

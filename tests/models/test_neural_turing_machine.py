@@ -20,6 +20,10 @@ SIZES = {
     "write_heads": 2,
 }
 
+each_controller = pytest.mark.parametrize(
+    "controller", ["feed_forward", pytest.param("lstm", marks=pytest.mark.thorough)]
+)
+
 
 def build(**changes):
     keras.utils.set_random_seed(3)
@@ -53,7 +57,7 @@ def test_the_tapes_are_a_view_over_the_same_layers():
     assert tapes(model).count_params() == model.count_params()
 
 
-@pytest.mark.parametrize("controller", ["feed_forward", "lstm"])
+@each_controller
 def test_is_the_same_after_saving_and_as_json(controller, tmp_path):
     biases = {"gate_bias": -1.0, "stay_bias": 1.0, "sharp_bias": 1.0}
     settings = {"start": "first_row", "focus": 2.0, **biases}
@@ -77,7 +81,7 @@ def test_what_comes_later_changes_nothing():
         np.testing.assert_allclose(long[name][:, :T], value, atol=1e-6, err_msg=name)
 
 
-@pytest.mark.parametrize("controller", ["feed_forward", "lstm"])
+@each_controller
 def test_the_gradient_reaches_every_weight(controller):
     model = build(controller=controller, learned_memory=True)
     x = ops.convert_to_tensor(draw())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_attention import models
+from keras_attention.models.transformer import POSITIONS
 from keras_attention.training import MaskedCrossentropy
 from tests.models.transformers import (
     CONTEXT,
@@ -28,7 +29,10 @@ from tests.models.transformers import (
 # Positions
 
 
-@pytest.mark.parametrize("positions", ["concatenated", "interleaved", "learned"])
+@pytest.mark.parametrize(
+    "positions",
+    ["concatenated", *(pytest.param(name, marks=pytest.mark.thorough) for name in POSITIONS[1:])],
+)
 def test_the_order_of_the_context_matters(positions):
     options = {"positions": positions, "max_positions": 11, "num_layers": 1}
     model, inputs = stirred(**options), sentences()
@@ -89,6 +93,7 @@ def test_an_untrained_model_knows_nothing(norm_first):
     assert loss == pytest.approx(math.log(words) + UNITS / (UNITS + words), abs=0.05)
 
 
+@pytest.mark.thorough
 def test_an_untrained_model_that_is_tied_starts_higher():
     # Rows of length 1 give logits of variance 1, and the word that was read a larger one still.
     loss, words = initial_loss(tied=True)
