@@ -14,8 +14,9 @@ from tests.numerics import as_numpy
 M1, M2 = 5, 7
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def model():
+    """Return a model, which no test changes."""
     keras.utils.set_random_seed(1)
     return models.build_bilstm_attention(CONTEXT, TARGET, units=M2, encoder_units=M1)
 

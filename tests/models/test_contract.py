@@ -19,7 +19,8 @@ from keras_attention.models import bilstm_attention
 from tests.models.training import ONE_STEP, XLA, check_a_step_changes_every_weight
 from tests.models.translators import (
     CASES,
-    EVERYDAY,
+    ONE_OF_EACH_BUILDER,
+    ONE_OF_EACH_KIND,
     SIZES,
     TARGET,
     B,
@@ -34,8 +35,6 @@ from tests.models.translators import (
     tensors,
 )
 from tests.numerics import as_numpy
-
-ONE_OF_EACH_KIND = ("seq2seq_last", "transformer_pre_norm")
 
 
 @each_case()
@@ -166,16 +165,9 @@ def test_one_fit_step_changes_every_weight(case):
     check_fit_step(case, ONE_STEP)
 
 
+@pytest.mark.xla
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="JAX compiles in any case")
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=[] if "transformer" in case.name else pytest.mark.thorough)
-        for case in CASES
-        if case.name in EVERYDAY
-    ],
-    ids=str,
-)
+@each_case(["transformer_pre_norm"], ONE_OF_EACH_BUILDER)
 def test_xla_compiles_a_fit_step(case):
     check_fit_step(case, XLA)
 
@@ -191,7 +183,7 @@ def check_fit_step(case, how):
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others know their shapes")
-@each_case(ONE_OF_EACH_KIND)
+@each_case(ONE_OF_EACH_KIND, ONE_OF_EACH_BUILDER)
 def test_a_program_for_sentences_of_any_length_gives_the_same(case):
     """Batches of `tf.data` come in several shapes, so that Keras traces without knowing them."""
     import tensorflow as tf
@@ -247,10 +239,10 @@ def test_xla_compiles_the_gradients_of_a_decoder_for_any_length(attention):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5, err_msg=weight.path)
 
 
+@each_case(ONE_OF_EACH_KIND, ONE_OF_EACH_BUILDER)
 @pytest.mark.parametrize(
     "policy", ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.thorough)]
 )
-@each_case(ONE_OF_EACH_KIND)
 def test_mixed_precision_trains_and_keeps_float32_weights(case, policy):
     keras.config.set_dtype_policy(policy)
     try:
@@ -309,7 +301,7 @@ ELSEWHERE = {
 )
 def test_a_saved_model_is_the_same_in_a_fresh_process(backend, tmp_path):
     np.savez(tmp_path / "inputs.npz", **sentences())
-    names = ONE_OF_EACH_KIND if backend == HERE else EVERYDAY
+    names = ONE_OF_EACH_KIND if backend == HERE else ONE_OF_EACH_BUILDER
     cases = [case for case in CASES if case.name in names]
     paths = [str(tmp_path / f"{case.name}.keras") for case in cases]
     for case, path in zip(cases, paths, strict=True):

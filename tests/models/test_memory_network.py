@@ -150,6 +150,7 @@ def test_one_step_of_training_changes_every_weight_with_an_empty_story(how, tyin
     check_a_step_changes_every_weight(model, arrays, np.array([1, 2, 3], "int32"), still)
 
 
+@pytest.mark.xla
 def test_the_softmax_goes_and_comes_in_what_is_compiled():
     model, arrays = compiled(build(hops=2), XLA), inputs()
     for weight in model.trainable_weights:

@@ -42,7 +42,7 @@ def test_the_last_look_says_the_label_and_every_state_has_a_baseline():
     assert (last.shape, guesses.shape, kernel.shape) == ((B, UNITS), (B, T), (6, 1))
 
 
-@pytest.mark.parametrize("policy", ["learned", "centre"])
+@pytest.mark.parametrize("policy", ["learned", pytest.param("centre", marks=pytest.mark.thorough)])
 @each_way
 def test_a_fit_step_changes_every_weight(how, policy):
     # where nothing is chosen there is no locator to train, and all places are 0
