@@ -93,7 +93,9 @@ def pytest_collection_modifyitems(items):
             item.add_marker("thorough")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
+    XLA.is_on = any(map(item.get_closest_marker, ("xla", "thorough", "slow")))
     for marker in item.iter_markers("extra"):
         (extra,) = marker.args
         if not installed(extra):
@@ -107,6 +109,34 @@ def installed(extra):
 def files(folder):
     """Return the paths of all that is in a folder, sorted."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+class XLA:
+    """Whether TensorFlow's programs are compiled where the package asks for it."""
+
+    is_on = True
+
+
+@pytest.fixture(scope="session", autouse=True)
+def everyday_programs_are_not_compiled():
+    """Leave XLA out where a program is no more than a way to a number.
+
+    It would take half of the everyday suite. Tests with the marker `xla`, and thorough ones, have
+    it.
+    """
+    if "tensorflow" not in sys.modules:
+        yield
+        return
+    import tensorflow as tf
+
+    original = tf.function
+
+    def function(*args, jit_compile=None, **kwargs):
+        return original(*args, jit_compile=jit_compile if XLA.is_on else None, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tf, "function", function)
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)

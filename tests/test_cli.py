@@ -1,4 +1,5 @@
 import errno
+import functools
 import io
 import json
 import os
@@ -494,7 +495,7 @@ def test_the_demo_trains_scores_translates_and_draws(run, short_pairs, tmp_path,
 # The Transformer
 
 
-def test_a_transformer_trains_translates_and_shows_its_heads(run, tiny_run, tmp_path):
+def test_a_transformer_trains_translates_and_shows_its_heads(run, tiny_run, tmp_path, monkeypatch):
     options = [
         *("--corpus", str(tiny_run.corpus), "--validation", str(tiny_run.validation_corpus)),
         *("--units", "18", "--num-layers", "2", "--num-heads", "3", "--feed-forward", "11"),
@@ -506,6 +507,8 @@ def test_a_transformer_trains_translates_and_shows_its_heads(run, tiny_run, tmp_
     assert files(tmp_path / "run") == RUN_FILES
     sentence = tiny_run.validation[0].context
 
+    # it is loaded once, and so has its programs once
+    monkeypatch.setattr(Translator, "load", functools.cache(Translator.load))
     status, out, errors = run("translate", "run", sentence, "--beam", "3", "--n-best", "3")
     assert status == 0
     scores = [float(line.split("\t")[0]) for line in out.splitlines()]

@@ -10,6 +10,8 @@ from keras_attention import comparison, runs
 from keras_attention.corpora import Split
 from tests.conftest import RUN_FILES, files
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def compared(tiny_run, tmp_path_factory):

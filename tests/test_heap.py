@@ -32,6 +32,7 @@ def faults(*arguments):
     return int(ran.stdout)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
 def test_memory_that_was_freed_serves_the_next_step():
     given_back, kept = faults(), faults("keep")

@@ -47,6 +47,7 @@ def memory():
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.thorough
 def test_there_is_one_program_a_bucket_and_number_of_sentences(translator):
     buckets = [bucket for bucket in BUCKETS if bucket <= 16]
     kinds = 2  # generating and looking
@@ -142,6 +143,7 @@ def grows(translator, count, longest):
     return memory() - before
 
 
+@pytest.mark.thorough
 def test_translating_leaves_nothing_behind(translator):
     assert grows(translator, 600, longest=8) < 20e6
 

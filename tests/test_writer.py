@@ -47,7 +47,14 @@ def greedy(model, prompt, length):
     return CHARACTERS.decode(written)
 
 
-@pytest.mark.parametrize("prompt", ["a", "cab", "a bad cab had a bag"])
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        pytest.param("a", marks=pytest.mark.thorough),
+        "cab",
+        pytest.param("a bad cab had a bag", marks=pytest.mark.thorough),
+    ],
+)
 def test_writes_what_a_pass_over_the_whole_text_would(writer, prompt):
     written = writer(prompt, 37, temperature=0)
     assert written == greedy(writer.model, prompt, 37)

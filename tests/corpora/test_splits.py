@@ -45,6 +45,7 @@ def test_a_sentence_of_either_language_is_on_one_side_of_the_split(bundled):
     assert_no_leak(parts)
 
 
+@pytest.mark.thorough
 def test_real_pairs_do_not_leak(shared_data):
     pairs = corpora.read_pairs(shared_data / "spa-eng" / "spa.txt")[::3]
     parts = corpora.split(pairs)

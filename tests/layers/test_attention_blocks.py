@@ -185,6 +185,7 @@ def test_dropout_inside_a_model_in_training_and_not_otherwise(kind, dropouts):
     inputs = keras.Input((T, Q))
     x = make(kind, dropout=0.5)(inputs)
     model = keras.Model(inputs, CrossAttention(MultiHeadAttention(H, DEPTH, 0.5))(x, inputs))
+    dropouts.clear()
     model(draw(B, T, Q), training=True)
     model(draw(B, T, Q), training=False)
     assert dropouts == [True, True, False, False]

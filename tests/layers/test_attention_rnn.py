@@ -239,6 +239,7 @@ def check_training(decoder, width):
         assert (as_numpy(weight) != before[weight.path]).any(), weight.path
 
 
+@pytest.mark.xla
 def test_hard_attention_draws_inside_the_compiled_loop():
     attention = HardAttention("general", straight_through=True, seed=1)
     check_training(AttentionRNN(AttendThenRecur(LSTMCell(UNITS), attention)), UNITS)

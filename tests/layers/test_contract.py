@@ -231,6 +231,7 @@ def test_every_weight_has_a_gradient_with_an_empty_row_too(case):
 
 
 # What XLA has to compile is every layer's own; a loop with a past has most of it.
+@pytest.mark.xla
 @pytest.mark.parametrize(
     "case",
     [

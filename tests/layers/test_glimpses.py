@@ -149,7 +149,7 @@ def test_who_does_not_choose_looks_at_the_middle_or_anywhere():
     assert not any("choose" in weight.path for weight in middle.trainable_weights)
 
 
-@pytest.mark.parametrize("locator", [False, True])
+@pytest.mark.parametrize("locator", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_a_model_survives_saving_and_a_compiled_step(tmp_path, locator):
     inputs = keras.Input((H, W, C))
     looks = make(locator)(inputs)

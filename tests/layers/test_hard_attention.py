@@ -138,6 +138,7 @@ def test_straight_through_trains_the_score_as_soft_attention_would():
     assert_close(slope, expected)
 
 
+@pytest.mark.xla
 @pytest.mark.parametrize("straight_through", [True, False])
 def test_a_compiled_step_moves_the_score_only_with_straight_through(straight_through):
     layer = HardAttention("general", straight_through=straight_through, seed=3)

@@ -315,6 +315,7 @@ def test_words_are_no_word_pieces(tmp_path):
         WordPieces.load(tmp_path / "words.txt")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("column", [0, 1], ids=["English", "Spanish"])
 def test_sentences_of_the_real_corpus_come_back(shared_data, column):
     def read(name):
