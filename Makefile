@@ -6,7 +6,8 @@ TORCH ?= torch==2.13.0
 JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest -n $(JOBS)
+# A file stays with one process, and so does what its tests share.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 TRUNK := tests/ops tests/layers tests/models tests/decoding tests/test_training.py
 # And what stands on it, where backends could differ.
 ON_JAX := $(TRUNK) tests/text tests/test_translator.py tests/test_scoring.py tests/test_writer.py tests/compiling/test_programs.py
@@ -23,9 +24,12 @@ test: $(VENV)/test
 # The whole suite: what is everyday, then the rest.
 test-all: test test-rest
 
-# What is left: the thorough tests on TensorFlow, then the trunk on JAX and on PyTorch.
+# What is left: the thorough tests on TensorFlow, which keeps every program that it compiles, so
+# that they are three runs; then the trunk on JAX and on PyTorch.
 test-rest: $(VENV)/all
-	$(PYTEST) -m "thorough and not slow"
+	$(PYTEST) -m "thorough and not slow" tests/benchmarks tests/compiling tests/distribution
+	$(PYTEST) -m "thorough and not slow" tests/export tests/lab
+	$(PYTEST) -m "thorough and not slow" $(addprefix --ignore=tests/,benchmarks compiling distribution export lab)
 	KERAS_BACKEND=jax $(PYTEST) -m "not slow" $(ON_JAX)
 	KERAS_BACKEND=torch $(PYTEST) -m "not slow" $(TRUNK)
 

@@ -532,7 +532,8 @@ def test_a_transformer_trains_translates_and_shows_its_heads(run, tiny_run, tmp_
     assert_one_line(status, errors)
     assert "head must be from 1 to 3 in this model, got 4" in errors
 
-    status, out, errors = run("evaluate", "run", "--corpus", str(tiny_run.corpus), "--beam", "2")
+    corpus = str(tiny_run.validation_corpus)
+    status, out, errors = run("evaluate", "run", "--corpus", corpus, "--beam", "2")
     assert (status, errors) == (0, "")
     assert re.search(r"BLEU, as written +\d+\.\d", out)
 
