@@ -82,8 +82,9 @@ def test_the_vocabularies_are_learned_from_the_training_pairs(tiny_run):
 # Every model
 
 
-EVERY_DAY = {"model": "bilstm", "attention": "neural_coverage"}
+EVERY_DAY = {"model": "bilstm", "attention": "recurrent_location"}
 THOROUGH = [
+    {"model": "bilstm", "attention": "neural_coverage"},
     {"model": "transformer", "num_layers": 1, "num_heads": 2, "tokens": "wordpiece"},
     {"model": "rnn", "attention": "local_p", "score": "general"},
     {"model": "bilstm", "attention": "local_m", "half_width": 2, "score": "cosine"},
