@@ -46,7 +46,6 @@ RUN_FILES = [  # what a training run leaves in its folder
     "target_vocabulary.txt",
 ]
 
-
 # Rooms whose tests train and compile much, or start processes: part of the whole suite only.
 THOROUGH_ROOMS = {"benchmarks", "compiling", "distribution", "export", "lab"}
 
