@@ -93,7 +93,7 @@ def run(options):
     suite = options.only or "whole"
     why = report.reasons()
     mutants = population.sample(options.sample, options.seed)
-    record = Record.opened(options.out, options.seed, mutants)
+    record = Record.opened(options.out, mutants)
     results = record.of(options.rooms)
     for result in results:
         survived = options.survivors and result.run and not result.killed_by

@@ -6,7 +6,7 @@ compiles to the same code, where an annotation counts as none. All else is in, h
 
 import ast
 import difflib
-import random
+import hashlib
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -45,22 +45,31 @@ class Mutant:
 
 
 def sample(size, seed, root=rooms.ROOT):
-    """Return `size` mutants of all rooms, drawn by a seed; in the order of the sources."""
+    """Return `size` mutants of all rooms, drawn by a seed; in the order of the sources.
+
+    A place is drawn or not by what it is, so that an edit of one module leaves the mutants of the
+    others as they are.
+    """
     sources, places = {}, []
     for module in (module for room in rooms.ROOMS for module in rooms.modules(room, root)):
         sources[module] = (root / "keras_attention" / module).read_text(encoding="utf-8")
         places += [(module, *place) for place in places_of(sources[module])]
     drawn = []
     # All in a random order, tried until there are enough: to make and compile each would take long
-    for place in random.Random(seed).sample(range(len(places)), len(places)):
+    for place in sorted(range(len(places)), key=lambda index: lot(seed, *places[index][:3])):
         module, operator, occurrence, line, definition = places[place]
         mutated = mutated_source(sources[module], operator, occurrence)
-        if len(drawn) < size and is_another_program(sources[module], mutated):
+        if is_another_program(sources[module], mutated):
             change = changed_lines(sources[module], mutated)
             drawn.append((place, Mutant(module, line, definition, operator, occurrence, *change)))
         if len(drawn) == size:
             break
     return [mutant for _, mutant in sorted(drawn, key=lambda pair: pair[0])]
+
+
+def lot(seed, module, operator, occurrence):
+    """Return what a place has drawn: as good as random, and the same each time."""
+    return hashlib.sha256(f"{seed} {module} {operator} {occurrence}".encode()).digest()
 
 
 def places_of(source):

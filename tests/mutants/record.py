@@ -1,7 +1,7 @@
 """What came out so far, in a JSON file: an interrupted run goes on where it was.
 
 A file is written beside, then renamed, after each mutant. What it holds of a mutant is taken over
-only if the sample has the very same mutant, and of a room only while nothing there has changed.
+only if the sample has the very same one, and of a room only while nothing there has changed.
 """
 
 import json
@@ -53,25 +53,22 @@ class Record:
 
     Attributes:
         folder: where its file is.
-        seed: of the sample.
         results: a `Result` for each mutant.
         clean: for every room and suite, its fingerprint and seconds without any mutant.
     """
 
     folder: object
-    seed: int
     results: list
     clean: dict = field(default_factory=dict)
 
     @classmethod
-    def opened(cls, folder, seed, mutants):
+    def opened(cls, folder, mutants):
         """Begin a record, with what an earlier one in this folder knows of the same mutants."""
         file = folder / FILE
         held = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        known = [_result(each) for each in held.get("mutants", ())]
-        if held.get("seed") != seed or [result.mutant for result in known] != mutants:
-            known = [Result(mutant) for mutant in mutants]
-        return cls(folder, seed, known, held.get("clean", {}))
+        known = {result.mutant: result for result in map(_result, held.get("mutants", ()))}
+        results = [known.get(mutant, Result(mutant)) for mutant in mutants]
+        return cls(folder, results, held.get("clean", {}))
 
     def of(self, rooms):
         """Return the results for some rooms."""
@@ -80,7 +77,7 @@ class Record:
     def keep(self):
         """Write the file, whole or not at all."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        content = {"seed": self.seed, "clean": self.clean}
+        content = {"clean": self.clean}
         content["mutants"] = [_flat(result) for result in self.results]
         beside = self.folder / f".partial-{FILE}"
         beside.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -97,6 +97,17 @@ def test_the_sample_is_drawn_by_the_seed(checkout):
     assert {each.before for each in everything} == {"return x < 3"}
 
 
+def test_an_edit_of_one_module_leaves_the_mutants_of_the_others(checkout):
+    pytest.importorskip("cosmic_ray", reason="needs the extra mutants")
+
+    def elsewhere():
+        return {m for m in population.sample(20, 1, checkout) if m.module != "ops.py"}
+
+    before = elsewhere()
+    (checkout / "keras_attention" / "ops.py").write_text(f"{SOURCE}\nprint(1 + 1)\n")
+    assert set() < elsewhere() <= before
+
+
 @pytest.mark.parametrize(
     ("mutated", "expected"),
     [
@@ -177,16 +188,15 @@ forks.run_all([
 # What comes out
 
 
-def test_a_record_goes_on_with_the_same_sample_only(tmp_path):
+def test_a_record_goes_on_with_the_same_mutants_only(tmp_path):
     mutants = [mutant(2), mutant(3)]
-    record = Record.opened(tmp_path, 1, mutants)
+    record = Record.opened(tmp_path, mutants)
     record.results[0].run, record.results[0].killed_by = "everyday", "everyday"
     record.keep()
     assert [file.name for file in tmp_path.iterdir()] == ["mutants.json"]
-    due = [result.is_due("whole") for result in Record.opened(tmp_path, 1, mutants).results]
-    assert due == [False, True]
-    for seed, others in ((2, mutants), (1, mutants[:1]), (1, [mutant(2), mutant(5)])):
-        assert all(r.is_due("whole") for r in Record.opened(tmp_path, seed, others).results)
+    for others in (mutants, [mutant(2), mutant(5)]):
+        due = [result.is_due("whole") for result in Record.opened(tmp_path, others).results]
+        assert due == [False, True]
 
 
 def test_what_survived_the_everyday_suite_still_meets_the_thorough_tests():
