@@ -48,6 +48,8 @@ RUN_FILES = [  # what a training run leaves in its folder
 
 # Rooms whose tests train and compile much, or start processes: part of the whole suite only.
 THOROUGH_ROOMS = {"benchmarks", "compiling", "distribution", "export", "lab"}
+# Of these, the rooms that are about programs.
+COMPILED_ROOMS = THOROUGH_ROOMS - {"lab"}
 
 # What tests with the marker `extra(name)` import, by the extra of the package that brings it.
 EXTRAS = {
@@ -85,16 +87,18 @@ def pytest_ignore_collect(collection_path, config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """What needs an extra is not everyday either: the environment of that suite is light."""
+    """Mark whole rooms; what needs an extra is not everyday either: its environment is light."""
     for item in items:
         room = item.path.relative_to(TESTS).parts[0]
         if room in THOROUGH_ROOMS or item.get_closest_marker("extra"):
             item.add_marker("thorough")
+        if room in COMPILED_ROOMS:
+            item.add_marker("xla")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    XLA.is_on = any(map(item.get_closest_marker, ("xla", "thorough", "slow")))
+    XLA.is_on = any(map(item.get_closest_marker, ("xla", "slow")))
     for marker in item.iter_markers("extra"):
         (extra,) = marker.args
         if not installed(extra):
@@ -117,11 +121,10 @@ class XLA:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def everyday_programs_are_not_compiled():
+def programs_are_compiled_where_they_are_the_claim():
     """Leave XLA out where a program is no more than a way to a number.
 
-    It would take half of the everyday suite. Tests with the marker `xla`, and thorough ones, have
-    it.
+    It would take half of the everyday suite. Tests with the marker `xla`, and slow ones, have it.
     """
     if "tensorflow" not in sys.modules:
         yield
@@ -246,6 +249,7 @@ def tiny_run(short_pairs, tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "RunCheckpoint", CopyingCheckpoint)
+        patch.setattr(XLA, "is_on", False)  # whichever test is the first to want it
         run.translator = runs.train(
             run.train, run.validation, run.folder, run.settings, sources=run.sources, verbose=0
         )

@@ -91,6 +91,8 @@ THOROUGH = [
     {"model": "seq2seq"},
     {"model": "rnn", "tokens": "wordpiece"},
     {"model": "transformer", "num_layers": 1, "norm_first": True, "tied": True, "warm_up": 5},
+]
+COMPILED = [
     {"model": "rnn", "dtype_policy": "mixed_bfloat16"},
     {"model": "transformer", "num_layers": 1, "dtype_policy": "mixed_bfloat16"},
 ]
@@ -98,7 +100,14 @@ THOROUGH = [
 
 @pytest.mark.parametrize(
     "choices",
-    [EVERY_DAY, *(pytest.param(choices, marks=pytest.mark.thorough) for choices in THOROUGH)],
+    [
+        EVERY_DAY,
+        *(pytest.param(choices, marks=pytest.mark.thorough) for choices in THOROUGH),
+        *(
+            pytest.param(choices, marks=[pytest.mark.thorough, pytest.mark.xla])
+            for choices in COMPILED
+        ),
+    ],
     ids=lambda choices: "_".join(map(str, choices.values())),
 )
 def test_every_model_trains_translates_plots_and_loads_again(tiny_run, tmp_path, choices):
@@ -168,6 +177,7 @@ def test_a_resumed_run_keeps_its_number_of_shapes(tiny_run, killed, monkeypatch)
 
 
 @pytest.mark.thorough
+@pytest.mark.xla
 def test_a_run_killed_with_kill_9_loses_at_most_an_epoch(tiny_run, tmp_path):
     script = Path(sys.executable).with_name("keras-attention")
     if not script.exists():
@@ -196,7 +206,9 @@ def test_a_run_killed_with_kill_9_loses_at_most_an_epoch(tiny_run, tmp_path):
     assert (result.returncode, result.stderr) == (0, "")
     assert "Epoch 1/4" not in result.stdout
     assert "Epoch 4/4" in result.stdout
-    assert_same_run(folder, tiny_run.folder)
+    arguments = (tiny_run.train, tiny_run.validation, tmp_path / "uninterrupted", tiny_run.settings)
+    runs.train(*arguments, sources=tiny_run.sources, verbose=0)
+    assert_same_run(folder, tmp_path / "uninterrupted")
 
 
 @pytest.mark.parametrize(

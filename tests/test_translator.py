@@ -265,6 +265,7 @@ def test_a_loaded_translator_is_the_same(translator, sentences, translations, tm
 
 
 @pytest.mark.thorough
+@pytest.mark.xla
 def test_a_fresh_process_gives_identical_translations_and_weights(tiny_run, sentences):
     program = """
 import json, sys
@@ -351,6 +352,7 @@ def test_log_probabilities_are_those_of_the_words_that_were_written(with_pieces,
 
 
 @pytest.mark.thorough
+@pytest.mark.xla
 def test_a_fresh_process_gives_identical_candidates_of_pieces(with_pieces, sentences, tmp_path):
     with_pieces.save(tmp_path)
     program = """

@@ -144,6 +144,7 @@ def grows(translator, count, longest):
 
 
 @pytest.mark.thorough
+@pytest.mark.xla
 def test_translating_leaves_nothing_behind(translator):
     assert grows(translator, 600, longest=8) < 20e6
 

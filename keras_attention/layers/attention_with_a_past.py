@@ -181,7 +181,8 @@ class NeuralCoverageAttention(AttentionWithAPast):
         return [ops.repeat(zeros[..., None], self.coverage_units, axis=-1)]
 
     def recall(self, past, mask):
-        return project(past[0], self.coverage_kernel), past
+        (coverage,) = past
+        return project(coverage, self.coverage_kernel), past
 
     def record(self, past, weights, query, memory):
         inputs = (
@@ -189,7 +190,8 @@ class NeuralCoverageAttention(AttentionWithAPast):
             + ops.cast(weights, memory.values.dtype)[..., None] * self.weight_to_gates
             + project(query, self.query_to_gates)[:, None]
         )
-        return [gated_update(past[0], inputs, self.recurrent_kernel)]
+        (coverage,) = past
+        return [gated_update(coverage, inputs, self.recurrent_kernel)]
 
     def get_config(self):
         return {**super().get_config(), "coverage_units": self.coverage_units}
@@ -200,7 +202,7 @@ class _ConvolvingAttention(AttentionWithAPast):
 
     def __init__(self, units, channels, taps, **kwargs):
         super().__init__(units, **kwargs)
-        if channels < 1 or taps < 1 or taps % 2 == 0:
+        if min(channels, taps) < 1 or taps % 2 == 0:
             raise ValueError(
                 f"channels and taps must be positive and taps odd, got {channels} and {taps}"
             )

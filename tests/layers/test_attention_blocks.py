@@ -1,3 +1,5 @@
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -275,8 +277,20 @@ def test_a_past_needs_to_know_how_much_came_before():
         stirred(make("causal"), x)(x, past=no_past(3))
 
 
-def test_a_past_of_another_shape_is_refused():
+@pytest.mark.parametrize(
+    "shape", [(B, DEPTH, H, 3), (B, H - 1, DEPTH, 3), (B, H + 1, DEPTH, 3), (B, H, DEPTH - 1, 3)]
+)
+def test_a_past_of_another_shape_is_refused(shape):
+    x, keys = draw(B, T, Q), draw(*shape)
+    past = {"keys": ops.convert_to_tensor(keys), "values": ops.swapaxes(keys, 2, 3)}
+    with pytest.raises(ValueError, match=rf"with H, K = 2, 13, got {re.escape(str(shape))}"):
+        stirred(make("causal"), x)(x, past=past, seen=ops.zeros((B,), "int32"))
+
+
+def test_a_past_with_values_of_another_shape_is_refused():
     x, past = draw(B, T, Q), no_past(3)
-    turned = {"keys": past["values"], "values": past["keys"]}
-    with pytest.raises(ValueError, match=r"with H, K = 2, 13, got \(\d, 2, 3, 13\)"):
-        stirred(make("causal"), x)(x, past=turned, seen=ops.zeros((B,), "int32"))
+    for values in (past["values"][:, :1], past["values"][..., 1:]):
+        with pytest.raises(ValueError, match=r"got \(\d, 2, 13, 3\) and \(\d, "):
+            stirred(make("causal"), x)(
+                x, past={**past, "values": values}, seen=ops.zeros((B,), "int32")
+            )

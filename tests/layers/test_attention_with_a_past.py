@@ -283,8 +283,20 @@ def test_a_sentence_alone_equals_the_same_sentence_in_a_batch(name):
     assert_close(alone_weights, weights[:1, :, :3])
 
 
-@pytest.mark.parametrize("taps", [0, 2, 4])
-def test_an_even_filter_is_refused(taps):
+def test_a_filter_of_one_tap_sees_what_one_of_three_sees_in_its_middle():
+    one, three = (LocationAwareAttention(UNITS, CHANNELS, taps) for taps in (1, 3))
+    for layer in (one, three):
+        layer.build(*(x.shape for x in INPUTS))
+    for weight, wider in zip(one.weights, three.weights, strict=True):
+        values = draw(*weight.shape)
+        weight.assign(values)
+        wider.assign(np.pad(values, [(1, 1), (0, 0), (0, 0)]) if wider is three.filters else values)
+    for seen, expected in zip(ask(one, *INPUTS), ask(three, *INPUTS), strict=True):
+        assert_close(seen, expected)
+
+
+@pytest.mark.parametrize("taps", [-1, 0, 2, 4])
+def test_a_filter_that_is_even_or_none_is_refused(taps):
     for make in (LocationAwareAttention, RecurrentLocationAttention):
         with pytest.raises(ValueError, match=f"taps odd, got 19 and {taps}"):
             make(UNITS, CHANNELS, taps)

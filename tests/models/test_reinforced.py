@@ -46,6 +46,7 @@ def compile_reinforced(model, how=ONE_STEP):
 
 
 @pytest.mark.thorough
+@pytest.mark.xla
 @pytest.mark.parametrize("baseline", ["moving", "learned"])
 def test_a_reinforced_model_learns_where_to_look(baseline):
     keras.utils.set_random_seed(0)

@@ -22,6 +22,7 @@ each_way = pytest.mark.parametrize(
             XLA,
             marks=[
                 pytest.mark.thorough,
+                pytest.mark.xla,
                 pytest.mark.skipif(
                     BACKEND != "tensorflow", reason="compiled in any case, or never"
                 ),

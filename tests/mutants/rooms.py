@@ -26,10 +26,14 @@ def room_tests(room, root=ROOT):
 
 
 def in_turn(module, root=ROOT):
-    """Return the tests for a module: those which have its name, which find most, then the rest."""
+    """Return the tests for a module: those which have its name, then the rest, contracts first.
+
+    What finds most comes first, since a run ends where a test fails.
+    """
     every = room_tests(room_of(module), root)
     own = [file for file in every if file.stem == f"test_{Path(module).stem}"]
-    return own, [file for file in every if file not in own]
+    rest = [file for file in every if file not in own]
+    return own, sorted(rest, key=lambda file: file.stem != "test_contract")
 
 
 def fingerprint(room, root=ROOT):

@@ -71,6 +71,8 @@ def test_the_tests_of_the_module_come_first():
     assert [file.name for file in first] == ["test_masks.py"]
     assert sorted(first + rest) == rooms.room_tests("ops")
     assert rooms.in_turn("ops/__init__.py") == ([], rooms.room_tests("ops"))
+    first, (second, *_) = rooms.in_turn("layers/pooling.py")
+    assert [file.name for file in (*first, second)] == ["test_pooling.py", "test_contract.py"]
 
 
 def test_a_room_is_known_to_have_changed(checkout):

@@ -147,6 +147,16 @@ def test_cosine_sees_the_angle_and_not_the_length():
     np.testing.assert_allclose(as_numpy(cosine(query, keys)), [[[1, 0, -1, 1]]], atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("length", "expected"), [(1e-2, 1), (1.1e-3, 1), (5e-4, 0.25), (1e-5, 1e-4)]
+)
+def test_the_cosine_of_a_vector_with_itself_fades_where_it_is_shorter_than_a_thousandth(
+    length, expected
+):
+    vector = np.array([[[0.6, -0.8]]]) * length
+    assert_close(score_of(cosine, vector, vector), [[[expected]]])
+
+
 def test_cosine_of_the_published_cases():
     # The cosine of (1, 2), (3, 4), (5, 6) with one another, as in the test of DeepMind's dnc.
     rows = np.array([[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]], dtype="float32")
