@@ -3,6 +3,7 @@
 l_t ~ N(tanh(W_l s_{t−1}), σ² I),   g_t = f_g(ρ(x, l_t), l_t),   h_t = cell(g_t, h_{t−1})
 """
 
+import math
 from typing import Any, NamedTuple
 
 import keras
@@ -45,7 +46,7 @@ class GlimpseNetwork(keras.layers.Layer):
         units: width of the result.
         size: cells of a patch along each side.
         scales: number of patches, each twice as wide as the one before.
-        hidden: width of what and of where; None: half of `units`.
+        hidden: width of what and of where; None: half of `units`, rounded up.
         merge: `"add"` or `"multiply"`.
         **kwargs: as for every Keras layer.
 
@@ -85,8 +86,8 @@ class GlimpseNetwork(keras.layers.Layer):
             return keras.layers.Dense(width, activation, dtype=self.dtype_policy, name=name)
 
         activation = None if merge == "add" else "relu"
-        self.see = dense(hidden or -(-units // 2), "see")
-        self.place = dense(hidden or -(-units // 2), "place")
+        width = hidden or math.ceil(units / 2)
+        self.see, self.place = dense(width, "see"), dense(width, "place")
         self.what, self.where = dense(units, "what", activation), dense(units, "where", activation)
 
     def build(self, pictures_shape, locations_shape=None):

@@ -35,9 +35,10 @@ def tensor(x):
     return ops.convert_to_tensor(x)
 
 
+@pytest.mark.parametrize(("hidden", "width"), [(5, 5), (None, 6)])
 @pytest.mark.parametrize("merge", ["add", "multiply"])
-def test_the_network_is_its_equation(merge):
-    layer = GlimpseNetwork(UNITS, G, K, hidden=5, merge=merge)
+def test_the_network_is_its_equation(merge, hidden, width):
+    layer = GlimpseNetwork(UNITS, G, K, hidden, merge)
     found = as_numpy(layer(tensor(pictures()), tensor(places())))
     patches = as_numpy(glimpse(pictures(), places(), G, K)).reshape(B, -1).astype(float)
 
@@ -49,6 +50,7 @@ def test_the_network_is_its_equation(merge):
     where = dense(layer.where, np.maximum(dense(layer.place, places()), 0))
     both = what + where if merge == "add" else np.maximum(what, 0) * np.maximum(where, 0)
     np.testing.assert_allclose(found, np.maximum(both, 0), atol=1e-5)
+    assert (layer.what.kernel.shape[0], layer.where.kernel.shape[0]) == (width, width)
 
 
 @pytest.mark.parametrize("locator", [False, True])
