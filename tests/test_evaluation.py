@@ -233,6 +233,9 @@ def test_length_ranges_hold_at_least_so_many_sentences_and_every_sentence():
     assert all(any(a <= length <= b for a, b in ranges) for length in lengths)
     assert evaluation.length_ranges([7, 2, 2], 1) == [(2, 2), (7, 7)]
     assert evaluation.length_ranges([7, 2, 2], 30) == [(2, 7)]
+    # what is left over joins the last range, whether it is one length or three
+    assert evaluation.length_ranges([1, 2, 5], 2) == [(1, 5)]
+    assert evaluation.length_ranges([1, 2, 2, 2, 5, 6, 8], 4) == [(1, 8)]
 
 
 def test_no_length_is_an_error():

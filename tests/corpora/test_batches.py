@@ -188,6 +188,33 @@ def test_batches_of_pairs_hold_the_ids_of_their_sentences():
         assert english.words_of(labels[place]) == normalize(pair.target).split()
 
 
+# [START] and [END] count in the context, one of the two in the target.
+JUST_FITS = [Pair("sí " * 62, "Yes."), Pair("Sí.", "yes " * 63)]
+
+
+@pytest.mark.parametrize(
+    ("pair", "quoted"),
+    [(Pair("sí " * 63, "Yes."), "sí sí"), (Pair("Sí.", "yes " * 65), "yes yes")],
+)
+def test_a_pair_that_no_batch_holds_is_refused_or_left_out(pair, quoted):
+    pairs = [*JUST_FITS, pair]
+    vocabularies = [Vocabulary.learn(side) for side in zip(*pairs, strict=True)]
+    assert Batches.of_pairs(JUST_FITS, *vocabularies, batch_size=2).left_out == 0
+    with pytest.raises(ValueError, match=rf"at most 64 tokens, got 6[56] in '{quoted}"):
+        Batches.of_pairs(pairs, *vocabularies, batch_size=2)
+    batches = Batches.of_pairs(pairs, *vocabularies, batch_size=2, leave_out_long=True)
+    assert batches.left_out == 1
+    held = sum((inputs["context"] != 0).sum() for inputs, _ in as_numpy(batches.in_order()))
+    assert held == 64 + 4
+
+
+def test_where_every_pair_is_too_long_nothing_is_left_out():
+    pairs = [Pair("sí " * 63, "Yes.")]
+    vocabularies = [Vocabulary.learn(side) for side in zip(*pairs, strict=True)]
+    with pytest.raises(ValueError, match="at most 64 tokens, got 65"):
+        Batches.of_pairs(pairs, *vocabularies, batch_size=3, leave_out_long=True)
+
+
 def test_a_target_may_be_one_longer_than_its_bucket():
     # [START] is no label and [END] no input, so that each of both is one token shorter.
     target = ids_of_lengths([65], 10)

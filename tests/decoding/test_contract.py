@@ -10,6 +10,7 @@ BAD = [
     ({"max_length": 0}, "max_length must be at least 1, got 0"),
     ({"temperature": -1}, r"temperature must be 0 \(greedy\) or above, got -1"),
     ({"temperature": float("nan")}, "temperature must be .* got nan"),
+    ({"temperature": float("inf")}, "temperature must be .* got inf"),
     ({"top_k": -1, "temperature": 1}, r"top_k must be 0 \(off\) or above, got -1"),
     ({"top_p": 0, "temperature": 1}, "top_p must be above 0 and at most 1 .* got 0"),
     ({"top_p": 1.5, "temperature": 1}, "top_p must be above 0 and at most 1 .* got 1.5"),
