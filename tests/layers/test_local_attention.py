@@ -82,9 +82,10 @@ def test_step_by_step_the_window_moves_on():
         assert_close(alpha[:, 0], weights[:, t])
 
 
+@pytest.mark.parametrize("units", [UNITS, 1])
 @pytest.mark.parametrize("favour", ["weights", "scores"])
-def test_predicted_windows_equal_a_loop(favour):
-    layer = PredictiveLocalAttention(2, "general", UNITS, favour)
+def test_predicted_windows_equal_a_loop(favour, units):
+    layer = PredictiveLocalAttention(2, "general", units, favour)
     read, weights = ask(layer, *INPUTS)
     w, v = (as_numpy(x).astype(float) for x in (layer.position_kernel, layer.position_v))
 
