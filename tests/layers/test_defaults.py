@@ -1,7 +1,7 @@
 """The defaults of the layers, which a program that was written yesterday relies on.
 
-Most are the papers': Luong et al. (2015) look D = 10 words to each side, the memory of Graves et al.
-(2014) has 128 rows of width 20 and its controller 100 units, Hopfield's β is 1.
+Most are the papers': Luong et al. (2015) look D = 10 words to each side, the memory of Graves et
+al. (2014) has 128 rows of width 20 and its controller 100 units, Hopfield's β is 1.
 """
 
 import inspect
