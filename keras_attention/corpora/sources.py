@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from keras_attention.downloads import download
 from keras_attention.grammar import Grammar
+from keras_attention.text import shortened
 
 SPA_ENG_URL = "https://storage.googleapis.com/download.tensorflow.org/data/spa-eng.zip"
 SPA_ENG_SHA256 = "0c4fd7825d3d872488d38c157f784e035edab4f2ff0df25a2a208790ecb5b58f"
@@ -97,7 +98,7 @@ def read_pairs(path):
         if len(columns) < 2 or not columns[0] or not columns[1]:
             raise ValueError(
                 f"{path}, line {number}: expected English⇥Spanish with one tab, got "
-                f"{line.decode('utf-8')[:60]!r}"
+                f"{shortened(line.decode('utf-8'))}"
             )
         pairs.append(Pair(context=columns[1], target=columns[0]))
     return pairs

@@ -56,6 +56,15 @@ def test_the_batches_have_few_shapes(batches):
     assert batches.in_order().element_spec[1].shape.as_list() == [7, None]
 
 
+@pytest.mark.parametrize("batch_tokens", [5000, 257, 129, 64, 33, 17])
+def test_there_is_a_shape_for_every_16_batches_of_tokens_up_to_eight(ids, batch_tokens):
+    tokens = np.maximum(LENGTHS[0], LENGTHS[1] - 1).sum()  # a target loses one to the shift
+    wanted = min(1 + tokens // batch_tokens // 16, 8)
+    batches = Batches(*ids, batch_tokens=batch_tokens)
+    assert batches.shapes == Batches(*ids, shapes=int(wanted)).shapes
+    assert len(batches.shapes) == wanted
+
+
 def test_the_shapes_may_be_given(ids):
     batches = Batches(*ids, batch_size=7, shapes=[(17, 40), (40, 40)])
     shapes = {(x["context"].shape[1], y.shape[1]) for x, y in as_numpy(batches.in_order())}
@@ -84,6 +93,7 @@ def test_batches_of_a_constant_number_of_tokens(ids):
     assert len({len(labels) for _, labels in as_numpy(batches.in_order())}) > 1
     assert len(as_numpy(batches.in_order())) == len(batches)
     assert batches.rows((64, 64)) == 16
+    assert Batches(*ids, batch_tokens=16).rows((64, 64)) == 16
     with pytest.raises(ValueError, match="batch_tokens must be at least 16, got 15"):
         Batches(*ids, batch_tokens=15)
 

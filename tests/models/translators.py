@@ -82,7 +82,7 @@ CASES = [
 EVERY_NAME = tuple(case.name for case in CASES)
 ONE_OF_EACH_BUILDER = (
     "rnn_multi_head",
-    "bilstm_neural_coverage",
+    "bilstm_recurrent_location",
     "seq2seq_last",
     "transformer_pre_norm",
 )

@@ -1,3 +1,4 @@
+import sys
 import time
 import unicodedata
 
@@ -7,7 +8,13 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 tf_text = pytest.importorskip("tensorflow_text")
 
-from keras_attention.text import join_words, normalize, split_words, standardize  # noqa: E402
+from keras_attention.text import (  # noqa: E402
+    join_words,
+    normalize,
+    shortened,
+    split_words,
+    standardize,
+)
 from tests.text.sentences import ODD, odd_sentences  # noqa: E402
 
 
@@ -100,3 +107,22 @@ def test_joined_words_have_punctuation_where_it_is_written():
     assert join_words(["¿", "no", ",", "tom", "?"]) == "¿no, tom?"
     assert join_words(["stop", "!", "go", "."]) == "stop! go."
     assert join_words([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "quoted"),
+    [
+        ("it's", '"it\'s"'),
+        ("x" * 40, f"'{'x' * 40}'"),
+        ("x" * 41, f"'{'x' * 40}…'"),
+        ("", "''"),
+    ],
+)
+def test_an_error_quotes_forty_characters_of_a_sentence(sentence, quoted):
+    assert shortened(sentence) == quoted
+
+
+def test_without_tensorflow_text_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    with pytest.raises(ImportError, match="pip install tensorflow-text"):
+        standardize(["Hola."])

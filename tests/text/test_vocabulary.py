@@ -151,7 +151,7 @@ def test_the_kinds_of_tokens_have_names():
 
 @pytest.mark.parametrize("piece", ["##s", "￭?"])
 def test_word_pieces_are_no_vocabulary_of_words(tmp_path, piece):
-    WordPieces([*SPECIAL_WORDS, "casa", piece]).save(tmp_path / "words.txt")
+    WordPieces([*SPECIAL_WORDS, "casa", piece, "##da"]).save(tmp_path / "words.txt")
     message = rf"words\.txt is not a vocabulary: expected words, got '{piece}'.* 'wordpiece'"
     with pytest.raises(ValueError, match=message.replace("?", r"\?")):
         Vocabulary.load(tmp_path / "words.txt")
