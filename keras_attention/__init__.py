@@ -9,6 +9,7 @@ The rooms, in reading order; a module imports only modules that stand above it:
 - `models`: one paper or tutorial a file: `build_rnn_attention`, `build_bilstm_attention`,
   `build_seq2seq`, `build_transformer`; and the views `encode`, `step` and `attention` over the
   layers of any of them.
+- `installing`: what to type to install this package, and its extras.
 - `files`: output that appears whole or not at all.
 - `downloads`: files from the web, fetched once and checked.
 - `heap`: memory that was freed, kept for the next step.
@@ -46,6 +47,8 @@ import importlib
 import sys
 from pathlib import Path
 
+from keras_attention.installing import warn_of_namesake
+
 __version__ = "0.1.0"
 
 _TRUNK = ("ops", "layers", "models", "training")
@@ -60,6 +63,7 @@ _ROOMS = (
     "export",
     "grammar",
     "heap",
+    "installing",
     "lab",
     "plotting",
     "runs",
@@ -99,6 +103,8 @@ def __getattr__(name):
 def __dir__():
     return sorted(__all__)
 
+
+warn_of_namesake()
 
 # The command line loads Keras only where it needs it, so that --help and a mistyped option answer
 # at once.

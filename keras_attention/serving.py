@@ -14,6 +14,8 @@ import time
 from dataclasses import replace
 from typing import NamedTuple
 
+from keras_attention.installing import pip_install
+
 HOST, PORT = "127.0.0.1", 7860
 BEAMS = (1, 2, 4, 8)
 TEMPERATURES = (0.0, 0.5, 1.0, 1.5)  # each has programs of its own, so there are few
@@ -165,7 +167,7 @@ def check_installed():
         ImportError: it is not; the message says what to install.
     """
     if importlib.util.find_spec("gradio") is None:
-        raise ImportError("the page needs Gradio: pip install 'keras-attention[demo]'")
+        raise ImportError(f"the page needs Gradio: {pip_install('demo')}")
 
 
 def check_address(host=HOST, port=PORT):

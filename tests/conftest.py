@@ -102,7 +102,7 @@ def pytest_runtest_setup(item):
     for marker in item.iter_markers("extra"):
         (extra,) = marker.args
         if not installed(extra):
-            pytest.skip(f"needs the extra {extra}: pip install 'keras-attention[{extra}]'")
+            pytest.skip(f"needs the extra {extra}: pip install '.[{extra}]'")
 
 
 def installed(extra):

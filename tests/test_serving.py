@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_attention import cli, models, serving
+from keras_attention.installing import pip_install
 from keras_attention.serving import Answer, answer, known_examples
 from keras_attention.text import SPECIAL_WORDS, Vocabulary
 from keras_attention.translation import Candidate, Translation
@@ -242,7 +243,7 @@ def failed(message):
 
 def test_without_gradio_one_line_says_what_to_install(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "gradio", None)  # as if it were not there
-    message = "the page needs Gradio: pip install 'keras-attention[demo]'"
+    message = f"the page needs Gradio: {pip_install('demo')}"
     assert run("none") == failed(message)
     with pytest.raises(ImportError, match="the page needs Gradio"):
         serving.page(None)
@@ -289,7 +290,7 @@ def test_the_options_reach_the_page(run, monkeypatch, port):
 def test_help_teaches(run):
     status, out, errors = run("--help")
     assert (status, errors) == (0, "")
-    for part in ("--port", "--host", "--open", "--no-open", "keras-attention[demo]", "Ctrl-C"):
+    for part in ("--port", "--host", "--open", "--no-open", "the extra demo", "Ctrl-C"):
         assert part in out
 
 

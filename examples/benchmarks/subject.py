@@ -6,14 +6,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from examples.benchmarks import machine
+from keras_attention.installing import pip_install
 from keras_attention.lab.report import Figure, written
 
-# The packages of the rivals: what one imports, and the extra of this package that installs it.
-RIVALS = {
-    "KerasHub": ("keras_hub", "keras-attention"),
-    "PyTorch": ("torch", "keras-attention[bench]"),
-    "CTranslate2": ("ctranslate2", "keras-attention[bench]"),
-}
+# The packages of the rivals; the extra `bench` brings them.
+RIVALS = {"KerasHub": "keras_hub", "PyTorch": "torch", "CTranslate2": "ctranslate2"}
 
 
 class Subject(NamedTuple):
@@ -106,13 +103,13 @@ def ratios(ours, theirs):
 
 def is_there(rival):
     """Return whether the package of a rival is installed."""
-    return rival not in RIVALS or importlib.util.find_spec(RIVALS[rival][0]) is not None
+    return rival not in RIVALS or importlib.util.find_spec(RIVALS[rival]) is not None
 
 
 def left_out(rivals):
     """Return a line for each rival that is not installed: what would bring it."""
     return [
-        f"{rival} is left out, since it is not installed: pip install '{RIVALS[rival][1]}'"
+        f"{rival} is left out, since it is not installed: {pip_install('bench')}"
         for rival in rivals
         if not is_there(rival)
     ]

@@ -55,7 +55,7 @@ def compile_check(
     Takes the training step of each model, and the program that uses it: the whole loop that decodes
     a sentence, where there is one. The batch is divided among the chips. Prints how long compiling
     took, the memory of a chip, and what the chips say to one another. Ends with 1 if a program does
-    not compile. Needs `pip install keras-attention[tpu]`.
+    not compile. Needs the extra `tpu`.
     """
     if list_topologies:
         _print_topologies()

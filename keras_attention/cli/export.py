@@ -42,8 +42,8 @@ def export(
     """Export a model, to be run where this package is not.
 
     `saved-model`: a TensorFlow SavedModel, strings in and strings out. `onnx`: a graph that reads
-    ids and one that writes the next token, `pip install keras-attention[onnx]`. `ctranslate2`: a
-    Transformer for CTranslate2, `pip install keras-attention[ctranslate2]`.
+    ids and one that writes the next token; needs the extra `onnx`. `ctranslate2`: a
+    Transformer for CTranslate2; needs the extra `ctranslate2`.
     """
     from keras_attention.export import check_export
     from keras_attention.export import export as write

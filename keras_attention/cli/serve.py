@@ -29,7 +29,7 @@ def serve(
     compiled before the page opens; with a beam, a temperature or another length the first sentence
     waits some seconds. Nothing is loaded from elsewhere or sent there. Ctrl-C ends it.
 
-    Needs `pip install 'keras-attention[demo]'`.
+    Needs the extra `demo`.
     """
     serving.check_installed()
     serving.check_address(host, port)

@@ -8,6 +8,7 @@ import typer
 
 from keras_attention.cli.console import verbosity
 from keras_attention.cli.options import Out, setting
+from keras_attention.installing import pip_install
 
 _TRANSFORMER, _TRAINING, _SEVERAL = "The Transformer", "Training", "Several devices"
 _of_transformer = partial(setting, panel=_TRANSFORMER)
@@ -216,9 +217,8 @@ def _train(arguments, processes):
     except ModuleNotFoundError as error:
         if error.name not in ("jax", "torch"):
             raise
-        package = f'"keras-attention[{error.name}]"'
         raise ImportError(
-            f"KERAS_BACKEND={error.name} needs a package: pip install {package}"
+            f"KERAS_BACKEND={error.name} needs a package: {pip_install(error.name)}"
         ) from error
     with processes.joined():
         from keras_attention.distribution import spread

@@ -1,12 +1,14 @@
 """The TPUs that there are, and descriptions of them, for which libtpu compiles without having one.
 
-Needs JAX and libtpu: `pip install keras-attention[tpu]`.
+Needs JAX and libtpu, the extra `tpu`.
 """
 
 import importlib.util
 import os
 import re
 from typing import NamedTuple
+
+from keras_attention.installing import pip_install
 
 # What keeps libtpu from looking for a TPU, from asking the network for one, from refusing a second
 # process that compiles at the same time, and from leaving logs in /tmp.
@@ -86,7 +88,7 @@ def check_installed():
     if missing:
         raise ImportError(
             f"compiling for a TPU needs {' and '.join(missing)}: "
-            "pip install keras-attention[tpu] (libtpu is for Linux on x86-64)"
+            f"{pip_install('tpu')} (libtpu is for Linux on x86-64)"
         )
 
 

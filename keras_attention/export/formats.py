@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_attention.files import remove, written_whole
+from keras_attention.installing import pip_install
 
 
 class Format(NamedTuple):
@@ -72,8 +73,7 @@ def check_export(kind, path, *, force=False, **options):
     missing = [name for name in chosen.needs if find_spec(name) is None]
     if missing:
         raise ImportError(
-            f"{kind} needs {', '.join(missing)}, not installed here: "
-            f"pip install keras-attention[{chosen.extra}]"
+            f"{kind} needs {', '.join(missing)}, not installed here: {pip_install(chosen.extra)}"
         )
     if path.exists() and not path.is_dir():
         raise FileExistsError(f"{path} is a file, expected a folder to write")

@@ -15,7 +15,7 @@ def fresh():
     Keras comes up there on TensorFlow, if nothing is done about it.
     """
     if not installed("tpu"):
-        pytest.skip("needs the extra tpu: pip install 'keras-attention[tpu]'")
+        pytest.skip("needs the extra tpu: pip install '.[tpu]'")
 
     def run(program, *arguments):
         done = subprocess.run(

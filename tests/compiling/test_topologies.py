@@ -1,6 +1,9 @@
+import re
+
 import pytest
 
 from keras_attention.compiling import topologies
+from keras_attention.installing import pip_install
 
 DESCRIBE = """
 import json, sys
@@ -55,6 +58,6 @@ def test_what_is_missing_is_named_with_the_extra_that_has_it(monkeypatch, missin
     monkeypatch.setattr(
         topologies.importlib.util, "find_spec", lambda name: None if name in missing else name
     )
-    said = f"needs {' and '.join(missing)}: pip install keras-attention\\[tpu\\]"
-    with pytest.raises(ImportError, match=said):
+    said = f"needs {' and '.join(missing)}: {pip_install('tpu')}"
+    with pytest.raises(ImportError, match=re.escape(said)):
         topologies.describe("v5e:2x2")

@@ -8,6 +8,7 @@ pytest.importorskip("tensorflow")
 
 from keras_attention import cli, runs
 from keras_attention.compiling import topologies
+from keras_attention.installing import pip_install
 
 LENGTH, UNITS, VOCABULARY = 5, 16, 101
 SIZES = ("--length", LENGTH, "--units", UNITS, "--vocabulary", VOCABULARY)
@@ -158,7 +159,7 @@ def test_without_libtpu_the_command_names_the_extra(monkeypatch, capsys):
     monkeypatch.setattr(topologies.importlib.util, "find_spec", lambda name: None)
     assert command(monkeypatch) == 2
     said = capsys.readouterr().err
-    assert "needs jax and libtpu: pip install keras-attention[tpu]" in said
+    assert f"needs jax and libtpu: {pip_install('tpu')}" in said
     assert said.count("\n") == 1
 
 

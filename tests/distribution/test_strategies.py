@@ -6,6 +6,7 @@ import keras
 import pytest
 
 from keras_attention.distribution import Distribution, Processes, spread
+from keras_attention.installing import pip_install
 from keras_attention.settings import Settings
 from keras_attention.training import MaskedCrossentropy
 from tests.distribution.conftest import COMMAND_LINE, ended
@@ -71,8 +72,7 @@ def test_a_backend_that_is_not_installed_names_its_extra(start, tmp_path):
         status, out, errors = ended(start(*command, cwd=tmp_path))
         assert (status, out) == (2, "")
         assert errors == (
-            "keras-attention: error: KERAS_BACKEND=jax needs a package: pip install "
-            '"keras-attention[jax]"\n'
+            f"keras-attention: error: KERAS_BACKEND=jax needs a package: {pip_install('jax')}\n"
         )
     assert not (tmp_path / "run").exists()
 

@@ -10,6 +10,7 @@ pytest.importorskip("tensorflow_text")
 
 from keras_attention import cli
 from keras_attention.export import FORMATS, export, formats
+from keras_attention.installing import pip_install
 from tests.conftest import files
 
 
@@ -82,7 +83,7 @@ def test_a_missing_library_is_one_line_with_its_extra(run, monkeypatch, tmp_path
     monkeypatch.setattr(formats, "find_spec", lambda name: None)
     status, errors = run("none", "--format", kind, "--out", "new")
     assert status == 2
-    assert re.fullmatch(rf".* {kind} needs .*: pip install keras-attention\[{kind}\]\n", errors)
+    assert re.fullmatch(rf".* {kind} needs [^:]*: {re.escape(pip_install(kind))}\n", errors)
     assert files(tmp_path) == []
 
 

@@ -1,0 +1,38 @@
+"""What to type to install this package, and the extras that parts of it need.
+
+On the public package index the name keras-attention belongs to another project, with the same
+import name. So this one is called `keras-attention-tutorial` there, and is installed from its
+repository or from a checkout.
+"""
+
+import warnings
+from importlib import metadata
+
+NAME = "keras-attention-tutorial"
+REPOSITORY = "https://github.com/keras-attention/keras_attention"
+NAMESAKE = "keras-attention"
+
+
+def pip_install(extra):
+    """Return the command that installs the package with one of its extras.
+
+    Example:
+    >>> pip_install("demo").split(" @ ")[0]
+    "pip install 'keras-attention-tutorial[demo]"
+    """
+    return f"pip install '{NAME}[{extra}] @ git+{REPOSITORY}'"
+
+
+def warn_of_namesake():
+    """Warn if the other project of the same import name is installed as well."""
+    try:
+        found = metadata.metadata(NAMESAKE)
+    except metadata.PackageNotFoundError:
+        return
+    # An older checkout of this package had that name too.
+    if found.get("Home-page") != REPOSITORY:
+        warnings.warn(
+            f"another package with the import name keras_attention is installed, {NAMESAKE} "
+            f"{found['Version']}; each may hide the other: pip uninstall {NAMESAKE}",
+            stacklevel=2,
+        )
