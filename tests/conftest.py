@@ -29,11 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 
 if os.environ.get("KERAS_BACKEND") == "jax":
-    # What JAX compiles is kept for the next run. Each process has a folder of its own: they write
-    # without a lock.
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(
-        ROOT / ".pytest_cache" / "jax" / os.environ.get("PYTEST_XDIST_WORKER", "alone")
-    )
+    # What JAX compiles is kept for the next module, for the other processes and the next run.
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(ROOT / ".pytest_cache" / "jax")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
 
@@ -49,7 +46,7 @@ RUN_FILES = [  # what a training run leaves in its folder
 # Rooms whose tests train and compile much, or start processes: part of the whole suite only.
 THOROUGH_ROOMS = {"benchmarks", "compiling", "distribution", "export", "lab"}
 # Of these, the rooms that are about programs.
-COMPILED_ROOMS = THOROUGH_ROOMS - {"lab"}
+COMPILED_ROOMS = {"compiling", "distribution"}
 
 # What tests with the marker `extra(name)` import, by the extra of the package that brings it.
 EXTRAS = {

@@ -199,12 +199,17 @@ def test_the_loop_over_the_prefix_translates_as_the_package_does(translators):
     assert package.loop(13, 5, 9) == package.decode(13, None, 1, 9) == package.decode(13, 1, 1, 9)
 
 
-def test_what_is_no_transformer_is_not_converted(tiny_run, tmp_path):
+def test_what_is_no_transformer_is_not_converted(tmp_path):
     pytest.importorskip("ctranslate2")
     from examples.benchmarks.ctranslate2_model import Converter
+    from keras_attention import models
+    from keras_attention.text import SPECIAL_WORDS, Vocabulary
+    from keras_attention.translator import Translator
 
+    vocabularies = [Vocabulary(SPECIAL_WORDS)] * 2
+    Translator(models.build_rnn_attention(4, 4, units=2), *vocabularies).save(tmp_path / "run")
     with pytest.raises(ValueError, match="no Transformer"):
-        Converter().convert(tiny_run.folder, tmp_path / "converted")
+        Converter().convert(tmp_path / "run", tmp_path / "converted")
     assert not (tmp_path / "converted").exists()
 
 
