@@ -84,7 +84,6 @@ def test_the_vocabularies_are_learned_from_the_training_pairs(tiny_run):
 
 EVERY_DAY = {"model": "bilstm", "attention": "recurrent_location"}
 THOROUGH = [
-    {"model": "bilstm", "attention": "neural_coverage"},
     {"model": "transformer", "num_layers": 1, "num_heads": 2, "tokens": "wordpiece"},
     {"model": "rnn", "attention": "local_p", "score": "general"},
     {"model": "bilstm", "attention": "local_m", "half_width": 2, "score": "cosine"},
@@ -111,7 +110,7 @@ COMPILED = [
     ids=lambda choices: "_".join(map(str, choices.values())),
 )
 def test_every_model_trains_translates_plots_and_loads_again(tiny_run, tmp_path, choices):
-    settings = replace(tiny_run.settings, units=16, epochs=2, **choices)
+    settings = replace(tiny_run.settings, units=16, epochs=2, steps=11, **choices)
     folder = tmp_path / "run"
     translator = runs.train(tiny_run.train, tiny_run.validation, folder, settings, verbose=0)
     assert files(folder) == RUN_FILES
