@@ -10,7 +10,9 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 TRUNK := tests/ops tests/layers tests/models tests/decoding tests/test_training.py
 # And what stands on it, where backends could differ.
-ON_JAX := $(TRUNK) tests/text tests/test_translator.py tests/test_scoring.py tests/test_writer.py tests/compiling/test_programs.py
+ON_JAX := $(TRUNK) tests/text tests/test_translator.py tests/test_scoring.py tests/test_writer.py
+# Rooms of their own.
+LARGE := benchmarks compiling distribution export lab
 
 .PHONY: demo test test-all test-rest test-slow mutants mechanisms lab lint bench notebooks docs clean
 
@@ -25,13 +27,13 @@ test: $(VENV)/test
 test-all: test test-rest
 
 # What is left: the thorough tests on TensorFlow, which keeps every program that it compiles, so
-# that they are three runs; then the trunk on JAX and on PyTorch.
+# that they are two runs; then every promise of the trunk on JAX and on PyTorch.
 test-rest: $(VENV)/all
-	$(PYTEST) -m "thorough and not slow" tests/benchmarks tests/compiling tests/distribution
-	$(PYTEST) -m "thorough and not slow" tests/export tests/lab
-	$(PYTEST) -m "thorough and not slow" $(addprefix --ignore=tests/,benchmarks compiling distribution export lab)
-	KERAS_BACKEND=jax $(PYTEST) -m "not slow" $(ON_JAX)
-	KERAS_BACKEND=torch $(PYTEST) -m "not slow" $(TRUNK)
+	$(PYTEST) -m "thorough and not slow" $(addprefix tests/,$(LARGE))
+	$(PYTEST) -m "thorough and not slow" $(addprefix --ignore=tests/,$(LARGE))
+	KERAS_BACKEND=jax $(PYTEST) $(ON_JAX)
+	KERAS_BACKEND=jax $(PYTEST) -m "not slow" tests/compiling/test_programs.py
+	KERAS_BACKEND=torch $(PYTEST) $(TRUNK)
 
 test-slow: $(VENV)/all
 	$(BIN)/python -m pytest -m slow -s
