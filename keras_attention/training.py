@@ -40,64 +40,111 @@ def _above_the_mean(y_true, y_pred):
     return _of_the_answer(y_true, logits) - ops.mean(logits, axis=-1)
 
 
-def _is_token(y_true):
-    return ops.cast(ops.not_equal(y_true, 0), "float32")
+def token_weights(y_true, sample_weight=None):
+    """Return how much each target token counts, (B, T) float32: padding counts for nothing.
+
+    Args:
+        y_true: target ids (B, T); 0 is padding.
+        sample_weight: of the sentences, (B,) or (B, 1), or of the tokens, (B, T); None: 1.
+
+    Raises:
+        ValueError: the weights have another shape.
+    """
+    weights = ops.cast(ops.not_equal(y_true, 0), "float32")
+    if sample_weight is None:
+        return weights
+    sample_weight = ops.cast(sample_weight, "float32")
+    if len(sample_weight.shape) == 1:
+        sample_weight = ops.expand_dims(sample_weight, -1)
+    places, of_tokens = sample_weight.shape[1:], y_true.shape[1]
+    if len(places) != 1 or (of_tokens is not None and places[0] not in (1, None, of_tokens)):
+        raise ValueError(
+            f"sample_weight must have shape (B,) or (B, T), here {tuple(y_true.shape)}, got "
+            f"{tuple(sample_weight.shape)}"
+        )
+    return weights * sample_weight
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class MaskedCrossentropy(keras.losses.Loss):
-    """The mean of −ln p over the real tokens of a batch, in nats.
+    """The crossentropy −ln p of each real target token, in nats; Keras takes their mean.
 
-    The tutorial's `masked_loss`. An untrained model over V words starts near ln V.
+    The tutorial's `masked_loss`. An untrained model over V words starts near ln V. Weights of
+    sentences or tokens, `sample_weight`, and of words, `class_weight`, make it a weighted mean,
+    Σ w l / Σ w, as in PyTorch. The `class_weight` of `fit` would weigh whole rows: Keras knows
+    classes of examples, not of tokens.
 
     Args:
         label_smoothing: ε, the share of the right answer that is spread evenly over all V words,
             section 7 of Szegedy et al. (2016) and section 5.4 of Vaswani et al. (2017): a model is
             not made to be surer than it can be.
+        class_weight: weights of words, `{id: weight}`; of the others 1. None: all 1.
+        reduction: as for every Keras loss; None: one loss per token, (B, T), 0 for padding.
+        name: of the loss.
+        **kwargs: as for every Keras loss.
 
     Call arguments:
         y_true: target ids (B, T); 0 is padding.
         y_pred: logits (B, T, V).
+        sample_weight: of the sentences, (B,), or of the tokens, (B, T).
 
     Raises:
-        ValueError: ε is not at least 0 and below 1.
+        ValueError: ε is not at least 0 and below 1, or the weights have another shape.
 
     References:
         Szegedy et al. (2016), Rethinking the Inception architecture for computer vision,
         arXiv:1512.00567.
     """
 
-    def __init__(self, label_smoothing=0.0, name="masked_crossentropy", **kwargs):
-        super().__init__(name=name, **kwargs)
+    def __init__(
+        self,
+        label_smoothing=0.0,
+        class_weight=None,
+        reduction="mean_with_sample_weight",
+        name="masked_crossentropy",
+        **kwargs,
+    ):
+        super().__init__(name=name, reduction=reduction, **kwargs)
         if not 0 <= label_smoothing < 1:
             raise ValueError(
                 f"label_smoothing must be at least 0 and below 1, got {label_smoothing}"
             )
-        self.label_smoothing = label_smoothing
+        self.label_smoothing, self.class_weight = label_smoothing, class_weight
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        return super().__call__(y_true, y_pred, self.weights(y_true, y_pred, sample_weight))
+
+    def weights(self, y_true, y_pred, sample_weight=None):
+        """Return how much each token counts, (B, T)."""
+        weights = token_weights(y_true, sample_weight)
+        if self.class_weight is None:
+            return weights
+        of_words = np.ones(y_pred.shape[-1], "float32")
+        for word, weight in self.class_weight.items():
+            of_words[int(word)] = weight
+        return weights * ops.take(of_words, ops.cast(y_true, "int32"))
 
     def call(self, y_true, y_pred):
-        mask, losses = _is_token(y_true), _crossentropies(y_true, y_pred)
+        losses = _crossentropies(y_true, y_pred)
         if self.label_smoothing > 0:
             # −Σ_v q_v ln p_v with q_y = 1 − ε + ε/V and q_v = ε/V elsewhere
             losses = losses + self.label_smoothing * _above_the_mean(y_true, y_pred)
-        return ops.sum(losses * mask) / ops.maximum(self.count(mask), 1.0)
-
-    def count(self, mask):
-        """Return the number of real tokens, over which the mean is taken."""
-        return ops.sum(mask)
+        return losses
 
     def get_config(self):
-        return {**super().get_config(), "label_smoothing": self.label_smoothing}
+        own = {"label_smoothing": self.label_smoothing, "class_weight": self.class_weight}
+        return {**super().get_config(), **own}
 
 
 class _MeanOverTokens(keras.metrics.Mean):
     """The mean of a value a target token over the real tokens of all batches."""
 
-    def take(self, values, y_true):
+    def take(self, values, y_true, sample_weight):
         """Take values (B, T) of the tokens `y_true` (B, T) into the mean."""
         # Flat: Keras takes the mean of each row first, and a token of a batch with few places
         # would count for more.
-        super().update_state(ops.reshape(values, (-1,)), ops.reshape(_is_token(y_true), (-1,)))
+        weights = token_weights(y_true, sample_weight)
+        super().update_state(ops.reshape(values, (-1,)), ops.reshape(weights, (-1,)))
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -105,19 +152,20 @@ class MaskedLoss(_MeanOverTokens):
     """The mean of −ln p over the real tokens of all batches, in nats.
 
     Keras averages the loss over batches, so that a token of a short batch counts for more than one
-    of a long batch; here every token counts the same. Takes what `MaskedCrossentropy` takes.
+    of a long batch; here every token counts the same, or as much as its `sample_weight`. Takes what
+    `MaskedCrossentropy` takes.
     """
 
     def __init__(self, name="masked_loss", **kwargs):
         super().__init__(name=name, **kwargs)
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        self.take(_crossentropies(y_true, y_pred), y_true)
+        self.take(_crossentropies(y_true, y_pred), y_true, sample_weight)
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class MaskedAccuracy(_MeanOverTokens):
-    """The share of the real tokens, over all batches, whose own logit is the largest.
+    """The fraction of the real tokens, over all batches, whose own logit is the largest.
 
     The tutorial's `masked_acc`. Takes what `MaskedCrossentropy` takes. Compares the largest logit
     with that of the right answer, since an argmax over V is several times slower on a CPU. Where
@@ -130,7 +178,7 @@ class MaskedAccuracy(_MeanOverTokens):
     def update_state(self, y_true, y_pred, sample_weight=None):
         answer = ops.expand_dims(ops.cast(y_true, "int32"), -1)
         right = ops.take_along_axis(y_pred, answer, axis=-1)[..., 0] >= ops.max(y_pred, axis=-1)
-        self.take(ops.cast(right, "float32"), y_true)
+        self.take(ops.cast(right, "float32"), y_true, sample_weight)
 
 
 class StopOnDivergence(keras.callbacks.Callback):

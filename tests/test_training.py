@@ -15,7 +15,7 @@ from keras_attention.training import (
     compile_for_training,
     vaswani_peak,
 )
-from tests.numerics import gradient
+from tests.numerics import as_numpy, gradient
 
 # Two batches of sentences (B, T) over V words: of unequal size, padded unequally and to other T.
 V = 11
@@ -112,6 +112,110 @@ def test_loss_and_metrics_are_known_to_keras_by_name(make):
     restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(make()))
     assert type(restored) is make
     assert restored.name == make().name
+
+
+# Weights
+
+
+def oracle_of_weights(labels, logits, weights):
+    """Return Σ w l / Σ w over the real tokens of a batch, for weights (B, T)."""
+    real = weights[labels != 0]
+    return (real * crossentropies(labels, logits)).sum() / real.sum()
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 1), (3, 7)])
+def test_sentences_and_tokens_have_weights(shape):
+    labels, logits = LABELS[0], LOGITS[0]
+    weights = np.random.default_rng(2).uniform(0.1, 3, shape).astype("float32")
+    every = np.broadcast_to(weights[:, None] if weights.ndim == 1 else weights, labels.shape)
+    expected = oracle_of_weights(labels, logits, every)
+    assert float(MaskedCrossentropy()(labels, logits, weights)) == pytest.approx(expected, rel=1e-5)
+    assert float(MaskedLoss()(labels, logits, weights)) == pytest.approx(expected, rel=1e-5)
+    right = np.average(hits(labels, logits), weights=every[labels != 0])
+    assert float(MaskedAccuracy()(labels, logits, weights)) == pytest.approx(right, rel=1e-5)
+
+
+def test_weights_of_another_shape_say_what_was_expected():
+    for shape in [(3, 6), (3, 7, 1)]:
+        with pytest.raises(ValueError, match=r"shape \(B,\) or \(B, T\), here \(3, 7\), got \(3, "):
+            MaskedCrossentropy()(LABELS[0], LOGITS[0], np.ones(shape))
+
+
+def test_words_have_weights():
+    labels, logits = LABELS[0], LOGITS[0]
+    heavy, light = labels[0, 0], labels[2, 1]
+    assert heavy != light
+    loss = MaskedCrossentropy(class_weight={int(heavy): 3.0, int(light): 0.25})
+    every = np.where(labels == heavy, 3.0, np.where(labels == light, 0.25, 1.0))
+    expected = oracle_of_weights(labels, logits, every)
+    assert float(loss(labels, logits)) == pytest.approx(expected, rel=1e-5)
+    saved = json.loads(json.dumps(keras.saving.serialize_keras_object(loss)))
+    assert float(keras.saving.deserialize_keras_object(saved)(labels, logits)) == pytest.approx(
+        expected, rel=1e-5
+    )
+    by_sentence = np.array([2.0, 0.0, 5.0], "float32")
+    expected = oracle_of_weights(labels, logits, every * by_sentence[:, None])
+    assert float(loss(labels, logits, by_sentence)) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.extra("torch")
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_each_token_has_the_loss_that_pytorch_gives_it(epsilon):
+    import torch
+
+    labels, logits = LABELS[0], LOGITS[0]
+    losses = as_numpy(MaskedCrossentropy(epsilon, reduction=None)(labels, logits))
+    expected = torch.nn.functional.cross_entropy(
+        torch.from_numpy(logits).movedim(-1, 1),
+        torch.from_numpy(labels).long(),
+        reduction="none",
+        label_smoothing=epsilon,
+        ignore_index=0,
+    )
+    np.testing.assert_allclose(losses, expected.numpy(), atol=1e-5)
+
+
+@pytest.mark.extra("torch")
+def test_weights_of_words_are_those_of_pytorch():
+    import torch
+
+    labels, logits = LABELS[0], LOGITS[0]
+    weights = np.random.default_rng(3).uniform(0.1, 3, V).astype("float32")
+    for reduction, ours in (("mean", "mean_with_sample_weight"), ("sum", "sum"), ("none", None)):
+        loss = MaskedCrossentropy(class_weight=dict(enumerate(weights)), reduction=ours)
+        expected = torch.nn.functional.cross_entropy(
+            torch.from_numpy(logits).movedim(-1, 1),
+            torch.from_numpy(labels).long(),
+            weight=torch.from_numpy(weights),
+            reduction=reduction,
+            ignore_index=0,
+        )
+        found = as_numpy(loss(labels, logits))
+        np.testing.assert_allclose(found, expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(6,), (6, 5)])
+def test_a_fit_with_weights_is_a_descent_by_hand(shape):
+    rng = np.random.default_rng(4)
+    ids, labels = rng.integers(1, V, (2, 6, 5)).astype("int32")
+    labels[1, 2:], labels[4, 1:] = 0, 0
+    weights = rng.uniform(0, 2, shape).astype("float32")
+    every = (weights[:, None] if weights.ndim == 1 else weights) * (labels != 0)
+    inputs = keras.Input((5,), dtype="int32")
+    table = keras.layers.Embedding(V, V)  # the logits after each word
+    model = keras.Model(inputs, table(inputs))
+    model.compile(keras.optimizers.SGD(0.5), loss=MaskedCrossentropy())
+    by_hand = table.get_weights()[0].astype(float)
+    model.fit(ids, labels, sample_weight=weights, batch_size=2, shuffle=False, verbose=0)
+    for rows in np.arange(6).reshape(3, 2):
+        slope = np.zeros((V, V))
+        for word, label, weight in zip(
+            *(x[rows].ravel() for x in (ids, labels, every)), strict=True
+        ):
+            p = np.exp(by_hand[word]) / np.exp(by_hand[word]).sum()
+            slope[word] += weight * (p - np.eye(V)[label])
+        by_hand -= 0.5 * slope / every[rows].sum()
+    np.testing.assert_allclose(table.get_weights()[0], by_hand, atol=1e-6)
 
 
 # Label smoothing

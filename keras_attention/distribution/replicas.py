@@ -1,6 +1,7 @@
 """The mean over the tokens of a whole batch where each replica of a model sees a part of it."""
 
 import keras
+from keras import ops
 
 from keras_attention.training import MaskedCrossentropy
 
@@ -9,21 +10,21 @@ from keras_attention.training import MaskedCrossentropy
 class ReplicatedCrossentropy(MaskedCrossentropy):
     """`MaskedCrossentropy` whose mean is over the tokens of all replicas of a `tf.distribute` run.
 
-    Under `tf.distribute` the gradients of the replicas are added up, and Keras leaves a loss that
-    is a single number as it is. If each were the mean over its own tokens, the sum would be too
-    large, and a token in a part with much padding would count for more. Here every replica divides
-    by the number of tokens of all, so that the sum is the mean over all tokens, as with one device.
-    Without replicas it is `MaskedCrossentropy`.
+    Under `tf.distribute` the gradients of the replicas are added up, and Keras divides the loss of
+    each by their number: the sum is a mean of means, in which a token in a part with much padding
+    counts for more. Here the sum is the mean over all tokens, as with one device. Without replicas
+    it is `MaskedCrossentropy`.
     """
 
-    def count(self, mask):
-        """Return the number of real tokens of all replicas."""
-        tokens = super().count(mask)
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        mean = super().__call__(y_true, y_pred, sample_weight)
         if keras.backend.backend() != "tensorflow":
-            return tokens
+            return mean
         import tensorflow as tf
 
         replica = tf.distribute.get_replica_context()
         if replica is None or replica.num_replicas_in_sync == 1:
-            return tokens
-        return replica.all_reduce(tf.distribute.ReduceOp.SUM, tokens)
+            return mean
+        own = ops.sum(self.weights(y_true, y_pred, sample_weight))
+        of_all = replica.all_reduce(tf.distribute.ReduceOp.SUM, own)
+        return mean * ops.divide_no_nan(replica.num_replicas_in_sync * own, of_all)
