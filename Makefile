@@ -9,9 +9,9 @@ BIN := $(VENV)/bin
 # A file stays with one process, and so does what its tests share.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 TRUNK := tests/ops tests/layers tests/models tests/decoding tests/test_training.py
-# And what stands on it, where backends could differ.
-ON_JAX := $(TRUNK) tests/text tests/test_translator.py tests/test_scoring.py tests/test_writer.py
-# Rooms of their own.
+# What stands on it, where backends could differ.
+ABOVE := tests/text tests/test_translator.py tests/test_scoring.py tests/test_writer.py
+# Rooms of thorough tests.
 LARGE := benchmarks compiling distribution export lab
 
 .PHONY: demo test test-all test-rest test-slow mutants mechanisms lab lint bench notebooks docs clean
@@ -26,12 +26,13 @@ test: $(VENV)/test
 # The whole suite: what is everyday, then the rest.
 test-all: test test-rest
 
-# What is left: the thorough tests on TensorFlow, which keeps every program that it compiles, so
-# that they are two runs; then every promise of the trunk on JAX and on PyTorch.
+# What is left: the thorough tests on TensorFlow; then every promise of the trunk on JAX and on
+# PyTorch. Several runs, since a process keeps the programs that it compiles.
 test-rest: $(VENV)/all
 	$(PYTEST) -m "thorough and not slow" $(addprefix tests/,$(LARGE))
 	$(PYTEST) -m "thorough and not slow" $(addprefix --ignore=tests/,$(LARGE))
-	KERAS_BACKEND=jax $(PYTEST) $(ON_JAX)
+	KERAS_BACKEND=jax $(PYTEST) $(TRUNK)
+	KERAS_BACKEND=jax $(PYTEST) $(ABOVE)
 	KERAS_BACKEND=jax $(PYTEST) -m "not slow" tests/compiling/test_programs.py
 	KERAS_BACKEND=torch $(PYTEST) $(TRUNK)
 
