@@ -89,7 +89,8 @@ class MaskedCrossentropy(keras.losses.Loss):
         sample_weight: of the sentences, (B,), or of the tokens, (B, T).
 
     Raises:
-        ValueError: ε is not at least 0 and below 1, or the weights have another shape.
+        ValueError: ε is not at least 0 and below 1, there is no such word, or the weights have
+            another shape.
 
     References:
         Szegedy et al. (2016), Rethinking the Inception architecture for computer vision,
@@ -121,6 +122,10 @@ class MaskedCrossentropy(keras.losses.Loss):
             return weights
         of_words = np.ones(y_pred.shape[-1], "float32")
         for word, weight in self.class_weight.items():
+            if not 0 <= int(word) < len(of_words):
+                raise ValueError(
+                    f"class_weight must have ids from 0 to {len(of_words) - 1}, got {word}"
+                )
             of_words[int(word)] = weight
         return weights * ops.take(of_words, ops.cast(y_true, "int32"))
 

@@ -6,6 +6,7 @@ The order is read from the docstring of the package, so that it cannot go stale.
 
 import ast
 import re
+from inspect import ismodule
 from pathlib import Path
 
 import keras_attention
@@ -50,6 +51,11 @@ def imported_by(rooms, names):
 
 def test_every_room_is_in_the_reading_order():
     assert {room_of(path) for path in FILES} - {"__init__"} == set(ORDER)
+
+
+def test_every_room_can_be_loaded():
+    names = dir(keras_attention)
+    assert {name for name in names if ismodule(getattr(keras_attention, name))} == set(ORDER)
 
 
 def test_a_module_imports_only_what_stands_above_it():

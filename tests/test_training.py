@@ -141,6 +141,12 @@ def test_weights_of_another_shape_say_what_was_expected():
             MaskedCrossentropy()(LABELS[0], LOGITS[0], np.ones(shape))
 
 
+@pytest.mark.parametrize("word", [-1, V])
+def test_a_weight_of_no_word_is_an_error(word):
+    with pytest.raises(ValueError, match=f"class_weight must have ids from 0 to 10, got {word}"):
+        MaskedCrossentropy(class_weight={word: 2.0})(LABELS[0], LOGITS[0])
+
+
 def test_words_have_weights():
     labels, logits = LABELS[0], LOGITS[0]
     heavy, light = labels[0, 0], labels[2, 1]
