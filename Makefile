@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 TRUNK := tests/ops tests/layers tests/models tests/decoding tests/test_training.py
 # What stands on it, where backends could differ.
-ABOVE := tests/text tests/test_translator.py tests/test_scoring.py tests/test_writer.py
+ABOVE := tests/test_translator.py tests/test_scoring.py tests/test_writer.py
 # Rooms of thorough tests.
 LARGE := benchmarks compiling distribution export lab
 

@@ -18,7 +18,7 @@ def compared(tiny_run, tmp_path_factory):
     """Compare tiny models; the result, its folder, and what made it."""
     folder = tmp_path_factory.mktemp("comparison")
     parts = Split(tiny_run.train, tiny_run.validation, tiny_run.train)
-    settings = replace(tiny_run.settings, units=16, epochs=1)
+    settings = replace(tiny_run.settings, units=16, epochs=1, steps=5)
     return comparison.compare(parts, folder, settings, verbose=0), folder, parts, settings
 
 

@@ -273,7 +273,7 @@ def test_the_loss_keeps_the_logits_their_exponentials_and_their_gradient_and_no_
     loss = MaskedCrossentropy(0.1)
 
     def cost(x, kernel, answers):
-        return loss.call(answers, x @ kernel)
+        return loss(answers, x @ kernel)
 
     shapes = [(1, rows, width), (width, vocabulary), (1, rows)]
     dtypes = ["float32", "float32", "int32"]
