@@ -8,8 +8,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 # A file stays with one process, and so does what its tests share.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
-TRUNK := tests/ops tests/layers tests/models tests/decoding tests/test_training.py
-# What stands on it, where backends could differ.
+LAYERS := tests/ops tests/layers
+MODELS := tests/models tests/decoding tests/test_training.py
+# What stands on them, where backends could differ.
 ABOVE := tests/test_translator.py tests/test_scoring.py tests/test_writer.py
 # Rooms of thorough tests.
 LARGE := benchmarks compiling distribution export lab
@@ -31,10 +32,11 @@ test-all: test test-rest
 test-rest: $(VENV)/all
 	$(PYTEST) -m "thorough and not slow" $(addprefix tests/,$(LARGE))
 	$(PYTEST) -m "thorough and not slow" $(addprefix --ignore=tests/,$(LARGE))
-	KERAS_BACKEND=jax $(PYTEST) $(TRUNK)
+	KERAS_BACKEND=jax $(PYTEST) $(LAYERS)
+	KERAS_BACKEND=jax $(PYTEST) $(MODELS)
 	KERAS_BACKEND=jax $(PYTEST) $(ABOVE)
 	KERAS_BACKEND=jax $(PYTEST) -m "not slow" tests/compiling/test_programs.py
-	KERAS_BACKEND=torch $(PYTEST) $(TRUNK)
+	KERAS_BACKEND=torch $(PYTEST) $(LAYERS) $(MODELS)
 
 test-slow: $(VENV)/all
 	$(BIN)/python -m pytest -m slow -s
