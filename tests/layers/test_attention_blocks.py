@@ -287,10 +287,11 @@ def test_a_past_of_another_shape_is_refused(shape):
         stirred(make("causal"), x)(x, past=past, seen=ops.zeros((B,), "int32"))
 
 
-def test_a_past_with_values_of_another_shape_is_refused():
+@pytest.mark.parametrize("name", ["keys", "values"])
+def test_a_past_of_which_one_part_has_another_shape_is_refused(name):
     x, past = draw(B, T, Q), no_past(3)
-    for values in (past["values"][:, :1], past["values"][..., 1:]):
-        with pytest.raises(ValueError, match=r"got \(\d, 2, 13, 3\) and \(\d, "):
-            stirred(make("causal"), x)(
-                x, past={**past, "values": values}, seen=ops.zeros((B,), "int32")
-            )
+    depth_first = past[name] if name == "keys" else ops.swapaxes(past[name], 2, 3)
+    for part in (depth_first[:, :1], depth_first[:, :, 1:]):
+        part = part if name == "keys" else ops.swapaxes(part, 2, 3)
+        with pytest.raises(ValueError, match=r"a past must have keys \(B, H, K, P\)"):
+            stirred(make("causal"), x)(x, past={**past, name: part}, seen=ops.zeros((B,), "int32"))
