@@ -15,8 +15,12 @@ from keras_attention.plotting import (
     page,
     plot_attention,
     plot_attention_grid,
+    plot_by_length,
     plot_coloured_text,
+    plot_curves,
+    plot_glimpses,
     plot_history,
+    plot_hops,
 )
 
 mpl.use("Agg")
@@ -60,6 +64,36 @@ def test_saved_pictures_leave_no_figure_behind_and_shown_ones_are_of_pyplot(tmp_
     assert plt.gcf() is head.figure
     for axes in (ax, panels[0], head):
         plt.close(axes.figure)
+
+
+def glimpses():
+    rng = np.random.default_rng(0)
+    return (
+        rng.uniform(size=(2, 13, 17)),
+        rng.uniform(-1, 1, (2, 3, 2)),
+        rng.uniform(size=(2, 3, 1, 5, 5)),
+    )
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: plot_by_length([(3, 5), (6, 9)], {"with": [97.0, 89.0]}, [31, 47]),
+        lambda: plot_curves({"with": ([1, 2], [8.0, 2.0])}, xlabel="steps", ylabel="bits"),
+        lambda: plot_hops(["Mary left.", "So."], np.full((1, 2), 0.5), "Who left?", "Mary"),
+        lambda: plot_hops(["Mary left.", "So."], np.full((1, 2), 0.5), "Who?", "Mary", facts=(0,)),
+        lambda: plot_glimpses(*glimpses(), ["3", "5"])[0, 0],
+    ],
+    ids=["lengths", "curves", "hops", "facts", "glimpses"],
+)
+def test_a_picture_without_a_path_is_shown_by_pyplot(draw):
+    import matplotlib.pyplot as plt
+
+    before = plt.get_fignums()
+    axes = draw()
+    assert plt.gcf() is axes.figure
+    plt.close(axes.figure)
+    assert plt.get_fignums() == before
 
 
 @pytest.mark.parametrize("name", ["plot", "plot.", "plot.docx", ".png"])
