@@ -80,8 +80,12 @@ def glimpses():
     [
         lambda: plot_by_length([(3, 5), (6, 9)], {"with": [97.0, 89.0]}, [31, 47]),
         lambda: plot_curves({"with": ([1, 2], [8.0, 2.0])}, xlabel="steps", ylabel="bits"),
-        lambda: plot_hops(["Mary left.", "So."], np.full((1, 2), 0.5), "Who left?", "Mary"),
-        lambda: plot_hops(["Mary left.", "So."], np.full((1, 2), 0.5), "Who?", "Mary", facts=(0,)),
+        lambda: plot_hops(
+            ["Mary left.", "So."], np.full((1, 2), 0.5), question="Who?", answer="Mary"
+        ),
+        lambda: plot_hops(
+            ["Mary left.", "So."], np.full((1, 2), 0.5), question="Who?", answer="Mary", facts=(0,)
+        ),
         lambda: plot_glimpses(*glimpses(), ["3", "5"])[0, 0],
     ],
     ids=["lengths", "curves", "hops", "facts", "glimpses"],
