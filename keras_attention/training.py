@@ -337,6 +337,17 @@ def compile_for_training(
         metrics=[MaskedAccuracy(), MaskedLoss()],
         jit_compile=jit_compile,
     )
+    _make_variables(model)
+
+
+def _make_variables(model):
+    """Make the variables of the optimizer and the metrics of a model.
+
+    TensorFlow traces a step a second time if the first time made any of them.
+    """
+    model.optimizer.build(model.trainable_variables)
+    model.compute_metrics(None, np.ones((1, 1), "int32"), np.ones((1, 1, 2), "float32"))
+    model.reset_metrics()
 
 
 @contextmanager

@@ -499,8 +499,8 @@ def test_a_transformer_trains_translates_and_shows_its_heads(run, tiny_run, tmp_
     options = [
         *("--corpus", str(tiny_run.corpus), "--validation", str(tiny_run.validation_corpus)),
         *("--units", "18", "--num-layers", "2", "--num-heads", "3", "--feed-forward", "11"),
-        *("--vocabulary", "211", "--batch-size", "13", "--epochs", "2", "--steps", "7"),
-        *("--warm-up", "5"),
+        *("--vocabulary", "211", "--batch-size", "24", "--epochs", "1", "--steps", "2"),
+        *("--warm-up", "1"),
     ]
     status, out, errors = run("train", "--model", "transformer", "--out", "run", *options)
     assert (status, errors) == (0, "")

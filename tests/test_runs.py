@@ -88,11 +88,9 @@ THOROUGH = [
     {"model": "rnn", "attention": "local_p", "score": "general", "tokens": "wordpiece"},
     {"model": "seq2seq"},
     {"model": "transformer", "num_layers": 1, "norm_first": True, "tied": True, "warm_up": 5},
-]
-COMPILED = [
     {"model": "rnn", "dtype_policy": "mixed_bfloat16"},
-    {"model": "transformer", "num_layers": 1, "dtype_policy": "mixed_bfloat16"},
 ]
+COMPILED = {"model": "transformer", "num_layers": 1, "dtype_policy": "mixed_bfloat16"}
 
 
 @pytest.mark.parametrize(
@@ -100,10 +98,7 @@ COMPILED = [
     [
         EVERY_DAY,
         *(pytest.param(choices, marks=pytest.mark.thorough) for choices in THOROUGH),
-        *(
-            pytest.param(choices, marks=[pytest.mark.thorough, pytest.mark.xla])
-            for choices in COMPILED
-        ),
+        pytest.param(COMPILED, marks=[pytest.mark.thorough, pytest.mark.xla]),
     ],
     ids=lambda choices: "_".join(map(str, choices.values())),
 )

@@ -409,6 +409,25 @@ def test_compiled_without_warm_up_adam_is_that_of_keras():
     assert model.jit_compile == (keras.backend.backend() != "torch")
 
 
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow traces twice")
+def test_a_step_is_traced_once(monkeypatch):
+    """Also the first one: the variables of optimizer and metrics are there beforehand."""
+    model = word_by_word()
+    compile_for_training(model, jit_compile=False)
+    traced = []
+    train_step = model.train_step
+    monkeypatch.setattr(model, "train_step", lambda data: traced.append(data) or train_step(data))
+    ids = np.ones((4, 7), "int32")
+    model.fit(ids, ids, batch_size=2, epochs=2, verbose=0)
+    assert len(traced) == 1
+
+
+def test_compiling_leaves_the_metrics_as_if_nothing_had_been_seen():
+    model = word_by_word()
+    compile_for_training(model)
+    assert [float(np.sum(as_numpy(each))) for each in model.metrics_variables] == [0.0] * 6
+
+
 def test_the_metrics_are_those_of_the_answers_themselves():
     """A smoothed loss cannot be compared with another; the metrics can."""
     model = word_by_word()
