@@ -150,7 +150,7 @@ keys = rng.normal(size=(B, S, K)).astype("float32")
 values = rng.normal(size=(B, S, D)).astype("float32")
 
 memory = ContextSensitiveMemory(score="dot", temperature=0.5)
-read, weights = memory(query, keys, values, return_attention_scores=True)
+read, weights = memory(query, value=values, key=keys, return_attention_scores=True)
 read, weights = np.array(read), np.array(weights)
 print(
     "read", read.shape, " weights", weights.shape, " sums of the weights:", weights.sum(axis=-1)[0]
@@ -170,7 +170,7 @@ print("the ten lines and the layer are equal")
 
 # %%
 order = rng.permutation(S)
-shuffled = np.array(memory(query, keys[:, order], values[:, order]))
+shuffled = np.array(memory(query, value=values[:, order], key=keys[:, order]))
 np.testing.assert_allclose(shuffled, read, atol=1e-5)
 lowest, highest = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
 assert np.all(lowest - 1e-5 <= read)
@@ -518,7 +518,7 @@ def inputs_of(query_width, key_width):
 def with_a_memory(score, query_width=WIDTH, key_width=WIDTH):
     """Read the memory; what was read is a label, up to its name."""
     query, keys, values, labels = inputs_of(query_width, key_width)
-    read = ContextSensitiveMemory(score)(query, keys, labels)
+    read = ContextSensitiveMemory(score)(query, value=labels, key=keys)
     return keras.Model([query, keys, values], layers.Dense(SLOTS)(read))
 
 
@@ -687,7 +687,7 @@ def with_deep_embeddings(score):
     one, other = (
         layers.Embedding(WORDS, DEEP, keras.initializers.RandomNormal(stddev=1.0)) for _ in range(2)
     )
-    read = ContextSensitiveMemory(score)(one(query[:, 0]), other(keys[..., 0]), labels)
+    read = ContextSensitiveMemory(score)(one(query[:, 0]), value=labels, key=other(keys[..., 0]))
     return keras.Model([query, keys, values], layers.Dense(SLOTS)(read))
 
 

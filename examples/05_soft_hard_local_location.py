@@ -261,7 +261,9 @@ def reader(attention, task):
     """Build a model that answers with an attention layer, and the view of its weights."""
     inputs = symbolic(task)
     labels = keras.ops.one_hot(inputs["values"], LABELS)
-    read, weights = attention(inputs["query"], inputs["keys"], labels, return_attention_scores=True)
+    read, weights = attention(
+        inputs["query"], value=labels, key=inputs["keys"], return_attention_scores=True
+    )
     return keras.Model(inputs, layers.Dense(LABELS)(read)), keras.Model(inputs, weights)
 
 
@@ -462,12 +464,10 @@ def flag_of_eight(rng, count):
 def hard_reader(way):
     """Build a model that reads one position; `way` is what brings a gradient to the choice."""
     inputs = symbolic(flag_of_eight)
-    attention = HardAttention(
-        "general", straight_through=way == "straight through", with_distribution=True, seed=0
-    )
+    attention = HardAttention("general", straight_through=way == "straight through", seed=0)
     labels = keras.ops.one_hot(inputs["values"], LABELS)
-    read, (weights, distribution) = attention(
-        inputs["query"], inputs["keys"], labels, return_attention_scores=True
+    read, weights, distribution = attention(
+        inputs["query"], value=labels, key=inputs["keys"], return_distribution=True
     )
     logits = layers.Dense(LABELS)(read)
     view = keras.Model(inputs, distribution)

@@ -416,7 +416,7 @@ for hop, places in enumerate(looked["three hops"].argmax(axis=-1).T, start=1):
 # %%
 sentences = np.array([[1, 2, 3], [3, 2, 1]])  # 1: John, 2: follows, 3: Mary
 for encode in (False, True):
-    bags = layers.BagOfWords(vocabulary=4, units=5, encode_positions=encode)
+    bags = layers.BagOfWords(vocabulary_size=4, units=5, encode_positions=encode)
     john, mary = ops.convert_to_numpy(bags(sentences))
     apart = np.abs(john - mary).max()
     print(f"encode_positions={encode!s:5}: the two sentences differ by {apart:.3f}")

@@ -191,7 +191,7 @@ captioners, captions_right = {}, {}
 for name in ("global", "mean"):
     model = models.build_captioner(
         frame_shape=tests[0].frames.shape[2:],
-        target_vocabulary=len(clips.WORDS),
+        target_vocabulary_size=len(clips.WORDS),
         units=UNITS,
         encoder_units=UNITS,
         attention=name,

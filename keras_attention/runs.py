@@ -231,8 +231,8 @@ def build(settings, context_vocabulary, target_vocabulary):
     """Build the model of some settings for two vocabularies."""
     with with_dtype_policy(settings.dtype_policy):
         return models.BUILDERS[settings.model](
-            context_vocabulary=len(context_vocabulary),
-            target_vocabulary=len(target_vocabulary),
+            context_vocabulary_size=len(context_vocabulary),
+            target_vocabulary_size=len(target_vocabulary),
             units=settings.units,
             **settings.choices,
         )

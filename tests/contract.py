@@ -6,6 +6,7 @@ functional model around it are made once a case, and no check changes them.
 """
 
 import functools
+import inspect
 import json
 import os
 import subprocess
@@ -26,14 +27,15 @@ WITH_AN_EMPTY_ROW = np.array([MASK[0], [False] * S])
 
 @dataclass(frozen=True)
 class LayerCase:
-    """A layer called as `layer(query, keys, attention_mask=...)`, or as `layer(query)`.
+    """A layer called as `layer(query, value, attention_mask=...)`, or as `layer(query)`.
 
-    The query has the `query_shape`; `memory` says whether there are keys (B, S, K) beside it, and
+    The query has the `query_shape`; `memory` says whether there is a value (B, S, K) beside it, and
     `masked` whether the layer takes a mask (B, S). Where there is a `weights_shape` it returns
     weights on request. These sum to 1 along `source_axis`, or, where `sums_to_one` is not set, to
     at most 1. A layer that is not `continuous` may choose otherwise when numbers are rounded. One
     that heeds `implicit_masks` is a loop of Keras' own. A layer with `own_code` can only be loaded
-    where the module that registers this code was imported.
+    where the module that registers this code was imported. One without a `float32_softmax` rounds
+    its weights to the compute dtype, so that they do not sum to 1 in mixed precision.
     """
 
     name: str
@@ -47,23 +49,24 @@ class LayerCase:
     continuous: bool = True
     implicit_masks: bool = False
     own_code: bool = False
+    float32_softmax: bool = True
 
     def __str__(self):
         return self.name
 
     def inputs(self, seed=0):
-        """Draw what the layer is called with: query, keys and mask, those that it takes."""
+        """Draw what the layer is called with: query, value and mask, those that it takes."""
         rng = np.random.default_rng(seed)
         inputs = {"query": rng.normal(size=self.query_shape).astype("float32")}
         if self.memory:
-            inputs["keys"] = rng.normal(size=(B, S, K)).astype("float32")
+            inputs["value"] = rng.normal(size=(B, S, K)).astype("float32")
         if self.masked:
             inputs["mask"] = MASK
         return inputs
 
-    def call(self, layer, query, keys=None, mask=None):
+    def call(self, layer, query, value=None, mask=None):
         """Call a layer, also with symbolic tensors: `{"output": ..., "weights": ...}`."""
-        arguments = [query] if keys is None else [query, keys]
+        arguments = [query] if value is None else [query, value]
         options = {} if mask is None else {"attention_mask": mask}
         if self.weights_shape is None:
             return {"output": layer(*arguments, **options)}
@@ -113,6 +116,23 @@ def call(layer, query, keys, mask):
         return_attention_scores=True,
     )
     return as_numpy(output), as_numpy(weights)
+
+
+def check_called_as_keras_calls_attention(case):
+    """As `layer(query, value, key=None)`, in this order or by name; the rest by name alone."""
+    layer, inputs = layer_of(case), case.inputs()
+    names = list(inspect.signature(layer.call).parameters.values())
+    assert [name.name for name in names[1:3]] == ["value", "key"]
+    assert all(name.kind is name.KEYWORD_ONLY for name in names[3:])
+    query, value = (ops.convert_to_tensor(inputs[name]) for name in ("query", "value"))
+    key = ops.flip(value, axis=1) * 2
+    mask = {"attention_mask": ops.convert_to_tensor(inputs["mask"])}
+    expected = as_numpy(layer(query, value, key, **mask))
+    by_name = layer(**{names[0].name: query}, key=key, value=value, **mask)
+    np.testing.assert_array_equal(as_numpy(by_name), expected)
+    assert (as_numpy(layer(query, key, value, **mask)) != expected).any()
+    alone, both = layer(query, value, **mask), layer(query, value, value, **mask)
+    np.testing.assert_array_equal(as_numpy(alone), as_numpy(both))
 
 
 def check_shapes_and_sums(case):
@@ -180,19 +200,19 @@ def check_padding_changes_nothing(case):
     mask, more = inputs["mask"], ((0, 0), (0, 20))
     padded = {
         **inputs,
-        "keys": np.pad(inputs["keys"], (*more, (0, 0)), constant_values=1e3),
+        "value": np.pad(inputs["value"], (*more, (0, 0)), constant_values=1e3),
         "mask": np.pad(mask, more),
     }
     found = case.run(layer_of(case), **padded)
     kept, added = np.split(found["weights"], [S], axis=case.source_axis)
     assert_same({**found, "weights": kept}, expected, 1e-5)
     assert (added == 0).all()
-    changed = np.where(mask[..., None], inputs["keys"], 1e3).astype("float32")
-    assert_same(case.run(layer_of(case), **{**inputs, "keys": changed}), expected, 1e-5)
+    changed = np.where(mask[..., None], inputs["value"], 1e3).astype("float32")
+    assert_same(case.run(layer_of(case), **{**inputs, "value": changed}), expected, 1e-5)
 
 
 def check_implicit_masks_change_nothing(case):
-    """Neither that of the query nor that of the keys; only the explicit mask counts."""
+    """Neither that of the query nor that of the value; only the explicit mask counts."""
 
     def embedded(name):
         width = case.inputs()[name].shape[-1]
@@ -209,12 +229,12 @@ def check_implicit_masks_change_nothing(case):
 
 
 def check_nothing_to_look_at(case):
-    """Weights 0, and the same output whatever the keys are."""
+    """Weights 0, and the same output whatever the value is."""
     inputs = {**case.inputs(), "mask": WITH_AN_EMPTY_ROW}
     found = case.run(layer_of(case), **inputs)
     assert (found["weights"][1] == 0).all()
     assert found["weights"][0].sum() > 0
-    other = case.run(layer_of(case), **{**inputs, "keys": 7 * inputs["keys"]})
+    other = case.run(layer_of(case), **{**inputs, "value": 7 * inputs["value"]})
     np.testing.assert_array_equal(other["output"][1], found["output"][1])
 
 
@@ -228,7 +248,7 @@ def check_mixed_precision(case, policy):
     assert dtypes.pop("output") == policy.removeprefix("mixed_")
     assert set(dtypes.values()) <= {"float32"}
     found = {name: as_numpy(x) for name, x in found.items()}
-    if case.weights_shape:
+    if case.weights_shape and case.float32_softmax:
         check_sums(case, found["weights"])
     if case.continuous:
         for name, value in found.items():

@@ -82,8 +82,8 @@ def layers_of(layer):
 def models_of_the_lab():
     """Build those systems of the lab whose layers are nowhere else, as small as they can be."""
     return [
-        models.build_captioner((4, 4, 1), target_vocabulary=7, units=2, filters=(2,)),
-        models.build_memory_network(vocabulary=7, units=2),
+        models.build_captioner((4, 4, 1), target_vocabulary_size=7, units=2, filters=(2,)),
+        models.build_memory_network(vocabulary_size=7, units=2),
         models.build_neural_turing_machine(rows=3, width=2, units=2),
         models.build_recurrent_attention((4, 4, 1), looks=2, size=2, scales=1, units=2),
     ]

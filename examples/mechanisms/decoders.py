@@ -79,7 +79,7 @@ def build_chain(with_mechanism):
     if with_mechanism:
         x = AttentionRNN(RecurThenAttend(cell, attention))(x, names, contents)
     else:
-        x = attention(layers.RNN(cell, return_sequences=True)(x), names, contents)
+        x = attention(layers.RNN(cell, return_sequences=True)(x), value=contents, key=names)
     return keras.Model([target, keys, after, values], layers.Dense(LABELS, name="logits")(x))
 
 

@@ -32,7 +32,7 @@ def answer_two(attention):
     keys = keras.Input((ENTRIES,), dtype="int32", name="keys")
     values = keras.Input((ENTRIES,), dtype="int32", name="values")
     query = layers.Reshape((1, 2 * ENTRIES))(ops.one_hot(target, ENTRIES))
-    read = attention(query, ops.one_hot(keys, ENTRIES), ops.one_hot(values, LABELS))
+    read = attention(query, value=ops.one_hot(values, LABELS), key=ops.one_hot(keys, ENTRIES))
     logits = layers.Reshape((2, LABELS), name="logits")(layers.Dense(2 * LABELS)(read))
     return keras.Model([target, keys, values], logits)
 

@@ -48,7 +48,7 @@ def emit(attention, length, kinds, labels):
     keys = keras.Input((length,), dtype="int32", name="keys")
     values = keras.Input((length,), dtype="int32", name="values")
     read = attention(
-        ops.one_hot(query, kinds), ops.one_hot(keys, kinds), ops.one_hot(values, labels)
+        ops.one_hot(query, kinds), value=ops.one_hot(values, labels), key=ops.one_hot(keys, kinds)
     )
     return keras.Model([query, keys, values], layers.Dense(labels, name="logits")(read))
 

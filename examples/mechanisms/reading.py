@@ -64,9 +64,9 @@ def build_hard(with_mechanism, how):
     """Read one label; `how` is what brings a gradient to the choice."""
     flags, values, query = flag_inputs(SLOTS)
     straight_through = with_mechanism and how == "straight_through"
-    attention = HardAttention("general", straight_through=straight_through, with_distribution=True)
-    read, (weights, distribution) = attention(
-        query, flags, ops.one_hot(values, LABELS), return_attention_scores=True
+    attention = HardAttention("general", straight_through=straight_through)
+    read, weights, distribution = attention(
+        query, value=ops.one_hot(values, LABELS), key=flags, return_distribution=True
     )
     logits = layers.Dense(LABELS, name="logits")(read[:, 0])
     if with_mechanism and how == "reinforce":
@@ -99,7 +99,7 @@ def build_marginal(with_mechanism):
     angles = ops.cast(values, "float32") * (2 * np.pi / LABELS)
     points = ops.stack([ops.cos(angles), ops.sin(angles)], axis=-1)
     attention, to_logits = ContextSensitiveMemory("general"), layers.Dense(LABELS)
-    read, weights = attention(query, flags, points, return_attention_scores=True)
+    read, weights = attention(query, value=points, key=flags, return_attention_scores=True)
     if not with_mechanism:
         return keras.Model([flags, values], to_logits(read[:, 0]))
     each = ops.swapaxes(ops.log_softmax(to_logits(points), axis=-1), 1, 2)  # (B, V, S)
@@ -150,7 +150,7 @@ def ask_in_order(attention, queries, query_width, length, key_width):
     query = keras.Input((queries, query_width), name="query")
     keys = keras.Input((length, key_width), name="keys")
     values = keras.Input((length,), dtype="int32", name="values")
-    read = attention(query, keys, ops.one_hot(values, LABELS))
+    read = attention(query, value=ops.one_hot(values, LABELS), key=keys)
     return keras.Model([query, keys, values], layers.Dense(LABELS, name="logits")(read))
 
 

@@ -38,7 +38,7 @@ def lookup_model(attention, query_width=WIDTH, key_width=WIDTH):
     query = keras.Input((query_width,), name="query")
     keys = keras.Input((SLOTS, key_width), name="keys")
     values = keras.Input((SLOTS,), dtype="int32", name="values")
-    read = attention(query, keys, ops.one_hot(values, SLOTS))
+    read = attention(query, value=ops.one_hot(values, SLOTS), key=keys)
     return keras.Model([query, keys, values], layers.Dense(SLOTS, name="logits")(read))
 
 
@@ -102,7 +102,7 @@ def build_deep(with_mechanism):
     )
     attention = ContextSensitiveMemory("scaled_dot" if with_mechanism else "dot")
     values_of_labels = ops.one_hot(values, SLOTS)
-    read = attention(of_query(query[:, 0]), of_keys(keys[..., 0]), values_of_labels)
+    read = attention(of_query(query[:, 0]), value=values_of_labels, key=of_keys(keys[..., 0]))
     return keras.Model([query, keys, values], layers.Dense(SLOTS, name="logits")(read))
 
 

@@ -120,7 +120,7 @@ def _translator(name, sizes):
 
 
 def _captioner(sizes):
-    model = models.build_captioner(**sizes.given("units", target_vocabulary="vocabulary"))
+    model = models.build_captioner(**sizes.given("units", target_vocabulary_size="vocabulary"))
     compile_for_training(model)
     return _decoding(model, sizes, sizes.floats(sizes.length, *model.input["context"].shape[2:]))
 
@@ -135,7 +135,8 @@ def _decoding(model, sizes, context):
 
 def _characters(kind, sizes):
     model = models.build_character_model(
-        **{"vocabulary": CHARACTERS, "kind": kind, **sizes.given("units", "vocabulary")}
+        kind=kind,
+        **{"vocabulary_size": CHARACTERS, **sizes.given("units", vocabulary_size="vocabulary")},
     )
     model.compile(
         keras.optimizers.AdamW(WarmUp(2e-3, 1), beta_2=0.99, global_clipnorm=1.0),
@@ -157,7 +158,7 @@ def _neural_turing_machine(sizes):
 
 def _memory_network(sizes):
     model = models.build_memory_network(
-        **{"vocabulary": STORY_WORDS, **sizes.given("units", "vocabulary")},
+        **{"vocabulary_size": STORY_WORDS, **sizes.given("units", vocabulary_size="vocabulary")},
         memory_size=max(sizes.length, 50),
     )
     optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=40.0)

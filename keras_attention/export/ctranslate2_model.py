@@ -102,8 +102,7 @@ def _decoder(spec, decoder, width):
 def _attention(spec, block, own):
     """Copy an attention; to its own sentence, or to the memory."""
     query, key, value, output = (
-        _dense_of(block.attention.projections, name)
-        for name in ("query", "key", "value", "attention_output")
+        _dense_of(block.attention, name) for name in ("query", "key", "value", "attention_output")
     )
     groups = [[query, key, value], [output]] if own else [[query], [key, value], [output]]
     for linear, parts in zip(spec.linear, groups, strict=True):
@@ -112,9 +111,9 @@ def _attention(spec, block, own):
     _norm(spec.layer_norm, block.norm)
 
 
-def _dense_of(projections, name):
-    """Return weight (output, input) and bias (output,) of one of Keras' projections."""
-    by_path = {"/".join(w.path.split("/")[-2:]): _array(w) for w in projections.weights}
+def _dense_of(attention, name):
+    """Return weight (output, input) and bias (output,) of one of the projections."""
+    by_path = {"/".join(w.path.split("/")[-2:]): _array(w) for w in attention.weights}
     kernel, bias = by_path[f"{name}/kernel"], by_path[f"{name}/bias"].reshape(-1)
     # (D, H, K) of what comes in, (H, K, D) of what goes out
     return np.ascontiguousarray(kernel.reshape(-1, len(bias)).T), bias

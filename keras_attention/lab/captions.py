@@ -54,7 +54,7 @@ def captions(folder, *, seed, quick, verbose):
     for name, label in CONTENDERS.items():
         model = models.build_captioner(
             frame_shape=tests[0].frames.shape[2:],
-            target_vocabulary=len(clips.WORDS),
+            target_vocabulary_size=len(clips.WORDS),
             units=settings.units,
             encoder_units=settings.units,
             attention="global" if name == "attention" else name,

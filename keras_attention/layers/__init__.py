@@ -8,18 +8,13 @@ from keras_attention.layers.attention_blocks import (
     GlobalSelfAttention,
 )
 from keras_attention.layers.attention_rnn import AttendThenRecur, AttentionRNN, RecurThenAttend
-from keras_attention.layers.attention_with_a_past import (
-    CoverageAttention,
-    LocationAwareAttention,
-    NeuralCoverageAttention,
-    RecurrentLocationAttention,
-)
 from keras_attention.layers.context_sensitive_memory import ContextSensitiveMemory
 from keras_attention.layers.dense_multi_head_attention import DenseMultiHeadAttention
 from keras_attention.layers.feed_forward import FeedForward
 from keras_attention.layers.glimpses import GlimpseNetwork, GlimpseRNN, Looks
 from keras_attention.layers.hard_attention import HardAttention
 from keras_attention.layers.hopfield import Hopfield
+from keras_attention.layers.keras_multi_head_attention import KerasMultiHeadAttention
 from keras_attention.layers.local_attention import (
     MonotonicLocalAttention,
     PredictiveLocalAttention,
@@ -31,6 +26,12 @@ from keras_attention.layers.neural_turing_machine import NTMCell
 from keras_attention.layers.over_frames import OverFrames
 from keras_attention.layers.pooling import Pooling
 from keras_attention.layers.positions import LearnedPositions, SinusoidalPositions
+from keras_attention.layers.stateful_attention import (
+    CoverageAttention,
+    LocationAwareAttention,
+    NeuralCoverageAttention,
+    RecurrentLocationAttention,
+)
 
 __all__ = [
     "AdditiveAttention",
@@ -48,6 +49,7 @@ __all__ = [
     "GlobalSelfAttention",
     "HardAttention",
     "Hopfield",
+    "KerasMultiHeadAttention",
     "LearnedPositions",
     "LocationAwareAttention",
     "Looks",

@@ -5,8 +5,9 @@ s_tj = vᵀ tanh(W q_t + U k_j),   α_t = softmax_j(s_t),   c_t = Σ_j α_tj v_j
 
 import keras
 
-from keras_attention.layers.attention import ScoredAttention
+from keras_attention.layers.base import ScoredAttention
 from keras_attention.layers.scores import AdditiveScore
+from keras_attention.layers.weights import DEFAULTS
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -14,7 +15,7 @@ class AdditiveAttention(ScoredAttention):
     """Let each query read a weighted sum of the values, scored by a network with one hidden layer.
 
     The equations are eq. 5 and 6 and appendix A.1.2 of Bahdanau et al. (2015). Our names / theirs:
-    query / s_{i−1}, keys and values / h_j, weights / α_ij, read / c_i; those of the score,
+    query / s_{i−1}, key and value / h_j, weights / α_ij, read / c_i; those of the score,
     `query_kernel` / W_a, `key_kernel` / U_a, `v` / v_a. Unlike `keras.layers.AdditiveAttention`,
     which adds the query and the key as they are, this layer has W and U.
 
@@ -23,12 +24,13 @@ class AdditiveAttention(ScoredAttention):
 
     Args:
         units: width of the hidden layer.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of W, U and v, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         query: (B, T, Q), or (B, Q) for a single query.
-        keys: (B, S, K).
-        values: (B, S, D). Defaults to the keys.
+        value: (B, S, D).
+        key: (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S) or (B, T, S), True where a query may look. Padding is seen
             unless it is masked here; implicit Keras masks are not consulted. Where a query has
             nothing to look at, weights and read are 0.
@@ -44,8 +46,8 @@ class AdditiveAttention(ScoredAttention):
     Example:
     >>> import numpy as np
     >>> attend = AdditiveAttention(units=8)
-    >>> query, keys = np.ones((2, 3, 5)), np.ones((2, 7, 11))
-    >>> read, weights = attend(query, keys, return_attention_scores=True)
+    >>> query, memory = np.ones((2, 3, 5)), np.ones((2, 7, 11))
+    >>> read, weights = attend(query, memory, return_attention_scores=True)
     >>> tuple(read.shape), tuple(weights.shape)
     ((2, 3, 11), (2, 3, 7))
 
@@ -55,11 +57,12 @@ class AdditiveAttention(ScoredAttention):
     """
 
     def __init__(self, units, **kwargs):
-        dtype = kwargs.get("dtype")
-        super().__init__(AdditiveScore(units, dtype=dtype, name="score"), **kwargs)
+        of_weights = {name: kwargs.pop(name) for name in DEFAULTS if name in kwargs}
+        score = AdditiveScore(units, dtype=kwargs.get("dtype"), name="score", **of_weights)
+        super().__init__(score, **kwargs)
         self.units = units
 
     def get_config(self):
-        config = super().get_config()
+        config, of_score = super().get_config(), self.score.get_config()
         del config["score"]
-        return {**config, "units": self.units}
+        return {**config, "units": self.units, **{name: of_score[name] for name in DEFAULTS}}

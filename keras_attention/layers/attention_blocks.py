@@ -9,7 +9,7 @@ y = LayerNorm(x + attention(x, memory)), where the memory is
 import keras
 from keras import ops
 
-from keras_attention.layers.attention import Attention
+from keras_attention.layers.base import Memory
 from keras_attention.layers.multi_head_attention import MultiHeadAttention
 from keras_attention.layers.residual import Residual
 from keras_attention.ops import causal_mask, tokens_in_ring, window_mask, write_in_ring
@@ -23,13 +23,12 @@ class _AttentionBlock(Residual):
         self.attention = attention
 
     def build(self, query_shape, memory_shape):
-        if isinstance(self.attention, Attention):
-            width = self.attention.read_width(query_shape, memory_shape)
-            if width != query_shape[-1]:
-                raise ValueError(
-                    "what is read must be as wide as the query to be added to it, got a read of "
-                    f"{width} for query {tuple(query_shape)} and memory {tuple(memory_shape)}"
-                )
+        width = self.attention.compute_output_shape(query_shape, memory_shape)[-1]
+        if width != query_shape[-1]:
+            raise ValueError(
+                "what is read must be as wide as the query to be added to it, got a read of "
+                f"{width} for query {tuple(query_shape)} and memory {tuple(memory_shape)}"
+            )
         if not self.attention.built:  # a layer that was loaded from a file comes built
             self.attention.build(query_shape, memory_shape)
         self.norm.build(query_shape)
@@ -52,9 +51,8 @@ class GlobalSelfAttention(_AttentionBlock):
     TensorFlow tutorial.
 
     Args:
-        attention: a layer called as `attention(query, keys, attention_mask=...,
-            return_attention_scores=...)` whose read is as wide as the query, usually
-            `MultiHeadAttention`.
+        attention: an attention layer of this package, or Keras' `MultiHeadAttention`, whose read
+            is as wide as the query.
         norm_first: pre-norm if set, else post-norm.
         **kwargs: as for every Keras layer.
 
@@ -115,7 +113,7 @@ class CausalSelfAttention(_AttentionBlock):
     Call arguments:
         x: (B, T, D).
         past: None for a whole sentence; else a dictionary of `keys` (B, H, K, P) and `values`
-            (B, H, P, K), as the attention remembers them.
+            (B, H, P, K), as the attention projects them.
         seen: integers (B,), how many tokens came before, the same number for all sentences. Goes
             with `past`.
         return_attention_scores: whether to return `(output, weights)`.
@@ -153,19 +151,20 @@ class CausalSelfAttention(_AttentionBlock):
 
     def call(self, x, past=None, seen=None, return_attention_scores=False):
         query = self.before(x)
-        keys, values = self.attention.remember(query)
+        memory = self.attention.project_memory(query)
         if past is not None and seen is None:
             raise ValueError("a past needs seen (B,), how many tokens came before, got None")
         if past is not None:
             self._check_past(past)
         if past is None or past["values"].shape[2] == 0:
             length = x.shape[1] or ops.shape(x)[1]
-            read, weights = self.attention.look(query, keys, values, causal_mask(length))
+            memory = memory._replace(mask=causal_mask(length))
+            read, weights, _ = self.attention.attend(query, memory, [])
             output = self.after(x, read)
             if past is not None:
                 return output, weights, past
             return (output, weights) if return_attention_scores else output
-        read, weights, past = self._look_back(query, keys, values, past, seen[0])
+        read, weights, past = self._look_back(query, memory.keys, memory.values, past, seen[0])
         return self.after(x, read), weights, past
 
     def _check_past(self, past):
@@ -188,13 +187,15 @@ class CausalSelfAttention(_AttentionBlock):
             # The token that is overwritten is out of reach: reading after writing needs no copy.
             tokens, own = tokens_in_ring(places, start + 1), ops.reshape(start, (1,))
             mask = window_mask(own, tokens, places)
-            return *self.attention.look(query, after["keys"], after["values"], mask), after
+            memory = Memory(after["keys"], after["values"], mask)
+            read, weights, _ = self.attention.attend(query, memory, [])
+            return read, weights, after
         own = start + ops.arange(ops.shape(query)[1], dtype="int32")
         tokens = ops.concatenate([tokens_in_ring(places, start), own])
         keys = ops.concatenate([past["keys"], keys], axis=3)
         values = ops.concatenate([past["values"], values], axis=2)
         mask = window_mask(own, tokens, places)
-        read, weights = self.attention.look(query, keys, values, mask)
+        read, weights, _ = self.attention.attend(query, Memory(keys, values, mask), [])
         at = tokens[:, None] % places == ops.arange(places, dtype="int32")
         return read, ops.matmul(weights, ops.cast(at, weights.dtype)), after
 
@@ -207,9 +208,8 @@ class CrossAttention(_AttentionBlock):
     TensorFlow tutorials.
 
     Args:
-        attention: a layer called as `attention(query, keys, attention_mask=...,
-            return_attention_scores=...)` whose read is as wide as the query, usually
-            `MultiHeadAttention`.
+        attention: an attention layer of this package, or Keras' `MultiHeadAttention`, whose read
+            is as wide as the query.
         norm_first: pre-norm if set, else post-norm.
         **kwargs: as for every Keras layer.
 

@@ -5,13 +5,19 @@ recur, then attend   s_t = cell([x_t; a_{t−1}], s_{t−1}),  a_t = attention(s
 """
 
 from contextlib import contextmanager
-from functools import partial
 
 import keras
 from keras import ops, tree
 
 from keras_attention.layers import loop
-from keras_attention.layers.attention import Attention, check_policies, check_shapes, full_mask
+from keras_attention.layers.base import (
+    Attention,
+    attend,
+    both,
+    check_policies,
+    check_shapes,
+    full_mask,
+)
 
 
 class AttentionCell(keras.layers.Layer):
@@ -24,15 +30,21 @@ class AttentionCell(keras.layers.Layer):
         **kwargs: as for every Keras layer.
 
     Raises:
-        ValueError: `attention` is no attention layer of the package, or the cell is a stack.
+        ValueError: `attention` is no attention layer of the package or has dropout, or the cell is
+            a stack.
     """
 
     def __init__(self, cell, attention, **kwargs):
         super().__init__(**kwargs)
         if not isinstance(attention, Attention):
             raise ValueError(
-                "attention must be a layers.attention.Attention, which can look step by step, "
+                "attention must be a layers.base.Attention, which attends step by step, "
                 f"got {attention!r}"
+            )
+        if getattr(attention, "dropout", 0):  # on some backends a loop cannot draw random numbers
+            raise ValueError(
+                f"an attention inside a loop takes no dropout, got {attention.dropout}; give it "
+                "dropout=0.0"
             )
         if isinstance(cell, keras.layers.StackedRNNCells):
             raise ValueError(
@@ -47,20 +59,21 @@ class AttentionCell(keras.layers.Layer):
         """Width of the cell's output."""
         return self.cell.output_size
 
-    def build(self, inputs_shape, keys_shape, values_shape=None):
-        values_shape = values_shape or keys_shape
+    def build(self, inputs_shape, value_shape, key_shape=None):
+        key_shape = key_shape or value_shape
         batch, width = inputs_shape[0], inputs_shape[-1]
         query_shape = (batch, 1, self.units)
         check_policies(self, self.cell, self.attention)
         if not self.attention.built:  # layers that were loaded from a file come built
-            self.attention.build(query_shape, keys_shape, values_shape)
+            self.attention.build(query_shape, value_shape, key_shape)
         self.input_width = width
-        self.width_read = self.attention.read_width(query_shape, values_shape)
+        read_shape = self.attention.compute_output_shape(query_shape, value_shape, key_shape)
+        self.read_width = read_shape[-1]
         if not self.cell.built:
-            self.cell.build((batch, width + self.width_read))
+            self.cell.build((batch, width + self.read_width))
 
     def own_states(self, zeros):
-        """Return the states but for the attention's past; `zeros(width)` makes one."""
+        """Return the states without that of the attention; `zeros(width)` makes one."""
         sizes = self.cell.state_size
         return [zeros(size) for size in (sizes if isinstance(sizes, (list, tuple)) else [sizes])]
 
@@ -71,30 +84,29 @@ class AttentionCell(keras.layers.Layer):
             column = ops.zeros_like(mask[:, 0], dtype=self.compute_dtype)
             return ops.repeat(column[:, None], width, axis=-1)
 
-        return [*self.own_states(zeros), *self.attention.initial_past(mask)]
+        return [*self.own_states(zeros), *self.attention.initial_state(mask)]
 
-    def over(self, keys, values=None, attention_mask=None, initial_states=None):
+    def over(self, value, key=None, attention_mask=None, initial_states=None):
         """Return this cell with a memory: what `keras.layers.RNN` takes for a cell.
 
         Args:
-            keys: (B, S, K).
-            values: (B, S, D). Defaults to the keys.
+            value: (B, S, D).
+            key: (B, S, K). Defaults to `value`.
             attention_mask: booleans (B, S).
             initial_states: as `initial_states` returns them; None: those.
 
         Returns:
-            A cell; its output is a pair, (B, units) and the weights (B, S). Inputs wider than those
-            the cell was built for end in the noise of a hard attention, (B, S).
+            A `loop.Cell` whose output is a pair: (B, units) and the weights (B, S), or (B, H, S).
         """
-        mask = full_mask(keys, attention_mask)
-        memory = self.attention.remember(keys, values, mask)
+        mask = full_mask(value, attention_mask)
+        memory = self.attention.project_memory(value, key, mask)
         states = self.initial_states(mask)
         if initial_states is not None:
             if len(initial_states) != len(states):
                 shapes = [tuple(state.shape) for state in states]
                 raise ValueError(
                     f"initial_states must be a list of {len(states)} tensors {shapes}, the states "
-                    f"of the cell and the past of the attention, got {len(initial_states)}"
+                    f"of the cell and of the attention, got {len(initial_states)}"
                 )
             # Keras has cast what came as an argument.
             states = [
@@ -103,26 +115,23 @@ class AttentionCell(keras.layers.Layer):
             ]
         count = len(self.own_states(lambda width: width))
 
-        def step(inputs, states):
-            noise = None
-            if inputs.shape[-1] != self.input_width:
-                noise = inputs[:, None, self.input_width :]
-                inputs = ops.cast(inputs[:, : self.input_width], self.compute_dtype)
-            look = partial(self.look_once, memory=memory, noise=noise)
-            output, weights, own, past = self.advance(inputs, states[:count], states[count:], look)
-            return (output, weights), [*own, *past]
+        def step(inputs, states, noise=None):
+            def attend_once(query):
+                noise_now = None if noise is None else noise[:, None]
+                read, weights, state = attend(
+                    self.attention, query[:, None], memory, states[count:], noise_now
+                )
+                return read[:, 0], tree.map_structure(lambda each: each[..., 0, :], weights), state
+
+            output, weights, own, state = self.advance(inputs, states[:count], attend_once)
+            return (output, weights), [*own, *state]
 
         return loop.Cell(step, states)
 
-    def look_once(self, query, past, memory, noise):
-        """Look with a query (B, Q): return read (B, D), weights (B, S) and the past."""
-        read, weights, past = self.attention.look(query[:, None], memory, past, noise)
-        return read[:, 0], tree.map_structure(lambda each: each[:, 0], weights), past
+    def advance(self, inputs, states, attend_once):
+        """Take one step: inputs (B, E) → output, weights (B, S), own states, attention's state.
 
-    def advance(self, inputs, states, past, look):
-        """Take one step: inputs (B, E) → output, weights (B, S), states, past.
-
-        `look` is `look_once` with the memory and the noise of the step.
+        `attend_once(query (B, Q))` returns the read (B, D), the weights and the attention's state.
         """
         raise NotImplementedError
 
@@ -153,11 +162,11 @@ class AttendThenRecur(AttentionCell):
         Bahdanau, Cho, Bengio (2015), arXiv:1409.0473.
     """
 
-    def advance(self, inputs, states, past, look):
-        read, weights, past = look(states[0], past)
+    def advance(self, inputs, states, attend_once):
+        read, weights, state = attend_once(states[0])
         inputs = ops.concatenate([ops.cast(read, inputs.dtype), inputs], axis=-1)
         output, states = self.cell(inputs, states)
-        return output, weights, states, past
+        return output, weights, states, state
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -173,15 +182,15 @@ class RecurThenAttend(AttentionCell):
     """
 
     def own_states(self, zeros):
-        return [*super().own_states(zeros), zeros(self.width_read)]
+        return [*super().own_states(zeros), zeros(self.read_width)]
 
-    def advance(self, inputs, states, past, look):
+    def advance(self, inputs, states, attend_once):
         *states, before = states
         inputs = ops.concatenate([inputs, ops.cast(before, inputs.dtype)], axis=-1)
         output, states = self.cell(inputs, states)
-        read, weights, past = look(output, past)
+        read, weights, state = attend_once(output)
         read = ops.cast(read, self.compute_dtype)
-        return read, weights, [*states, read], past
+        return read, weights, [*states, read], state
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -194,17 +203,19 @@ class AttentionRNN(keras.layers.Layer):
 
     Call arguments:
         sequence: inputs (B, T, E).
-        keys: what is attended to, (B, S, K).
-        values: (B, S, D). Defaults to the keys.
-        attention_mask: booleans (B, S), True where a step may look.
+        value: what is attended to, (B, S, D).
+        key: (B, S, K). Defaults to `value`.
+        attention_mask: booleans (B, S), True where a step may attend.
         initial_states: a flat list of tensors, as `cell.initial_states(mask)` and a call with
-            `return_state` give it; None: zeros, and no past.
+            `return_state` give it; None: those of `cell.initial_states`.
         return_attention_scores: whether to return `(output, weights)`.
+        return_distribution: whether to return the distribution too, after the weights; see
+            `HardAttention`.
         return_state: whether to return the states after the last step as the last item.
 
     Returns:
         The output (B, T, units), or as wide as the read for `RecurThenAttend`; and on request the
-        weights (B, T, S), float32, and a flat list of states.
+        weights (B, T, S), or (B, H, T, S), float32, and a flat list of states.
 
     Raises:
         ValueError: a shape or the mask is not as above.
@@ -225,44 +236,43 @@ class AttentionRNN(keras.layers.Layer):
         self.supports_masking = True
         self.cell = cell
 
-    def build(self, sequence_shape, keys_shape, values_shape=None):
-        check_shapes(sequence_shape, keys_shape, values_shape or keys_shape)
+    def build(self, sequence_shape, value_shape, key_shape=None):
+        check_shapes(sequence_shape, value_shape, key_shape or value_shape)
         check_policies(self, self.cell)
         if not self.cell.built:  # a cell that was loaded from a file comes built
-            self.cell.build(sequence_shape, keys_shape, values_shape)
+            self.cell.build(sequence_shape, value_shape, key_shape)
 
     def call(
         self,
         sequence,
-        keys,
-        values=None,
+        value,
+        key=None,
+        *,
         attention_mask=None,
         initial_states=None,
         return_attention_scores=False,
+        return_distribution=False,
         return_state=False,
         training=None,
     ):
-        check_shapes(sequence.shape, keys.shape, (keys if values is None else values).shape)
+        check_shapes(sequence.shape, value.shape, (value if key is None else key).shape)
         if sequence.shape[-1] != self.cell.input_width:
             raise ValueError(
                 "this layer was built for a sequence (B, T, E) with E = "
                 f"{self.cell.input_width}, got {tuple(sequence.shape)}"
             )
-        cell = self.cell.over(keys, values, attention_mask, initial_states)
-        if training:
-            sequence = self._with_noise(sequence, keys)
+        cell = self.cell.over(value, key, attention_mask, initial_states)
+        noise_shape = (*ops.shape(sequence)[:2], ops.shape(value)[1])
+        noise = self.cell.attention.draw_noise(noise_shape) if training else None
         with self._dropout(sequence, cell):
-            (output, weights), states = loop.run(cell, sequence)
-        returned = (output, weights) if return_attention_scores else (output,)
-        returned = (*returned, states) if return_state else returned
-        return returned if len(returned) > 1 else output
-
-    def _with_noise(self, sequence, keys):
-        """Draw for all steps what a hard attention needs; a loop cannot draw on every backend."""
-        noise = self.cell.attention.draw((*ops.shape(sequence)[:2], ops.shape(keys)[1]))
-        if noise is None:
-            return sequence
-        return ops.concatenate([ops.cast(sequence, noise.dtype), noise], axis=-1)
+            (output, weights), states = loop.run(cell, sequence, noise)
+        weights = tree.map_structure(lambda each: ops.swapaxes(each, 1, -2), weights)  # of heads
+        weights, distribution = both(weights)
+        returned = [output]
+        returned += [weights] if return_attention_scores or return_distribution else []
+        returned += [distribution] if return_distribution else []
+        returned += [states] if return_state else []
+        return tuple(returned) if len(returned) > 1 else output
 
     @contextmanager
     def _dropout(self, sequence, bound):
@@ -271,7 +281,7 @@ class AttentionRNN(keras.layers.Layer):
         if not hasattr(cell, "get_dropout_mask"):
             yield
             return
-        width = self.cell.input_width + self.cell.width_read
+        width = self.cell.input_width + self.cell.read_width
         column = ops.ones_like(sequence[:, 0, :1], dtype=self.compute_dtype)
         try:
             cell.get_dropout_mask(ops.repeat(column, width, axis=-1))

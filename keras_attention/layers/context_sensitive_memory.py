@@ -5,12 +5,13 @@
 
 import keras
 
-from keras_attention.layers.attention import Memory, ScoredAttention
+from keras_attention.layers.base import Memory, ScoredAttention
+from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import lookup, project
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class ContextSensitiveMemory(ScoredAttention):
+class ContextSensitiveMemory(WeightedLayer, ScoredAttention):
     """Look queries up in a soft dictionary of keys and values.
 
     Every key is compared with the query, every value counts by the weight of its key. The sharper
@@ -27,12 +28,13 @@ class ContextSensitiveMemory(ScoredAttention):
         temperature: τ > 0; below 1 sharper, above 1 flatter.
         key_dim: width of the learned projections W_Q and W_K of query and keys; None: none.
         value_dim: width of the learned projection W_V of the values; None: none.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of the projections, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         query: (B, T, Q), or (B, Q) for a single query.
-        keys: (B, S, K).
-        values: (B, S, D). Defaults to the keys.
+        value: (B, S, D).
+        key: (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S) or (B, T, S), True where a query may look.
         return_attention_scores: whether to return `(read, weights)`.
 
@@ -48,7 +50,7 @@ class ContextSensitiveMemory(ScoredAttention):
     >>> import numpy as np
     >>> memory = ContextSensitiveMemory(score="dot", temperature=0.01)
     >>> keys, values = np.eye(3)[None], np.array([[[1.0], [10.0], [100.0]]])
-    >>> read = memory(keys[:, 1:2], keys, values)  # {k1: 1, k2: 10, k3: 100}[k2]
+    >>> read = memory(keys[:, 1:2], values, keys)  # {k1: 1, k2: 10, k3: 100}[k2]
     >>> float(read[0, 0, 0])
     10.0
 
@@ -58,7 +60,7 @@ class ContextSensitiveMemory(ScoredAttention):
     """
 
     def __init__(self, score="scaled_dot", temperature=1.0, key_dim=None, value_dim=None, **kwargs):
-        super().__init__(score, **kwargs)
+        super().__init__(score=score, **kwargs)
         for name, number in (
             ("temperature", temperature),
             ("key_dim", key_dim),
@@ -68,39 +70,37 @@ class ContextSensitiveMemory(ScoredAttention):
                 raise ValueError(f"{name} must be positive, got {number}")
         self.temperature, self.key_dim, self.value_dim = temperature, key_dim, value_dim
 
-    def build_parts(self, query_shape, keys_shape, values_shape):
+    def build_parts(self, query_shape, value_shape, key_shape):
         self.query_kernel = self._kernel("query_kernel", query_shape[-1], self.key_dim)
-        self.key_kernel = self._kernel("key_kernel", keys_shape[-1], self.key_dim)
-        self.value_kernel = self._kernel("value_kernel", values_shape[-1], self.value_dim)
+        self.key_kernel = self._kernel("key_kernel", key_shape[-1], self.key_dim)
+        self.value_kernel = self._kernel("value_kernel", value_shape[-1], self.value_dim)
         if self.key_dim is not None:
             query_shape = (*query_shape[:-1], self.key_dim)
-            keys_shape = (*keys_shape[:-1], self.key_dim)
-        super().build_parts(query_shape, keys_shape, values_shape)
+            key_shape = (*key_shape[:-1], self.key_dim)
+        super().build_parts(query_shape, value_shape, key_shape)
 
     def _kernel(self, name, width, projected_width):
         if projected_width is None:
             return None
-        return self.add_weight(
-            shape=(width, projected_width), initializer="glorot_uniform", name=name
-        )
+        return self.add_kernel(name, (width, projected_width))
 
-    def read_width(self, query_shape, values_shape):
-        return self.value_dim or super().read_width(query_shape, values_shape)
+    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+        return (*query_shape[:-1], self.value_dim or value_shape[-1])
 
-    def remember(self, keys, values=None, attention_mask=None):
-        values = keys if values is None else values
+    def project_memory(self, value, key=None, attention_mask=None):
+        key = value if key is None else key
         if self.key_kernel is not None:
-            keys = project(keys, self.key_kernel)
+            key = project(key, self.key_kernel)
         if self.value_kernel is not None:
-            values = project(values, self.value_kernel)
-        return Memory(self.score.project(keys), values, attention_mask)
+            value = project(value, self.value_kernel)
+        return Memory(self.score.project(key), value, attention_mask)
 
-    def look(self, query, memory, past, noise=None):
+    def attend(self, query, memory, state):
         if self.query_kernel is not None:
             query = project(query, self.query_kernel)
         scores = self.score.compare(query, memory.keys)
         read, weights, _ = lookup(scores, memory.values, memory.mask, self.temperature)
-        return read, weights, past
+        return read, weights, state
 
     def get_config(self):
         return {

@@ -8,14 +8,15 @@ import math
 import keras
 from keras import layers, ops
 
-from keras_attention.layers.attention import check_shapes
+from keras_attention.layers.base import Attention, Memory
+from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import dot, lookup
 
 SCALES = ("head", "total")
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class DenseMultiHeadAttention(keras.layers.Layer):
+class DenseMultiHeadAttention(WeightedLayer, Attention):
     """Let each query read a memory through several heads, section 3.2.2 of Vaswani et al. (2017).
 
     The construction of the lecture notes: one `Dense` layer makes the queries of all heads, and a
@@ -30,12 +31,14 @@ class DenseMultiHeadAttention(keras.layers.Layer):
             and in Keras. `"total"`: H · K, as in the tutorial that the notes link to
             (machinelearningmastery.com), which divides once more by √H than the paper does; for
             comparison only.
-        **kwargs: as for every Keras layer.
+        use_bias: whether the projections have biases.
+        **kwargs: initializers, regularizers and constraints of the projections, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         query: (B, T, D).
-        keys: (B, S, E).
-        values: (B, S, F). Defaults to the keys.
+        value: (B, S, F).
+        key: (B, S, E). Defaults to `value`.
         attention_mask: booleans (B, S) or (B, T, S), True where a query may look. Where a query has
             nothing to look at, its weights are 0 and its read is the bias of the output projection.
         return_attention_scores: whether to return `(read, weights)`.
@@ -59,7 +62,9 @@ class DenseMultiHeadAttention(keras.layers.Layer):
         Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
     """
 
-    def __init__(self, num_heads, width, scale="head", **kwargs):
+    query_ranks = (3,)
+
+    def __init__(self, num_heads, width, scale="head", use_bias=True, **kwargs):
         super().__init__(**kwargs)
         if num_heads < 1 or width < 1 or width % num_heads:
             raise ValueError(
@@ -68,32 +73,36 @@ class DenseMultiHeadAttention(keras.layers.Layer):
             )
         if scale not in SCALES:
             raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
-        self.supports_masking = True
         self.num_heads, self.width, self.scale = num_heads, width, scale
+        self.use_bias = use_bias
         self.to_query, self.to_key, self.to_value = (
-            layers.Dense(width, dtype=self.dtype_policy, name=name)
-            for name in ("query", "key", "value")
+            self._dense(width, name) for name in ("query", "key", "value")
         )
 
-    def build(self, query_shape, keys_shape, values_shape=None):
-        values_shape = values_shape or keys_shape
-        check_shapes(query_shape, keys_shape, values_shape)
+    def _dense(self, width, name):
+        options = {"use_bias": self.use_bias, **self.weight_options()}
+        return layers.Dense(width, dtype=self.dtype_policy, name=name, **options)
+
+    def build_parts(self, query_shape, value_shape, key_shape):
         self.to_query.build(query_shape)
-        self.to_key.build(keys_shape)
-        self.to_value.build(values_shape)
-        self.to_read = layers.Dense(query_shape[-1], dtype=self.dtype_policy, name="read")
+        self.to_key.build(key_shape)
+        self.to_value.build(value_shape)
+        self.to_read = self._dense(query_shape[-1], "read")
         self.to_read.build((*query_shape[:-1], self.width))
 
-    def call(self, query, keys, values=None, attention_mask=None, return_attention_scores=False):
-        values = keys if values is None else values
-        check_shapes(query.shape, keys.shape, values.shape)
+    def project_memory(self, value, key=None, attention_mask=None):
+        key = self._split(self.to_key(value if key is None else key))  # (B, H, S, K)
+        return Memory(key, self._split(self.to_value(value)), attention_mask)
+
+    def attend(self, query, memory, state):
         query = self._split(self.to_query(query))  # (B, H, T, K)
-        keys = self._split(self.to_key(keys))  # (B, H, S, K)
-        values = self._split(self.to_value(values))
         depth = self.width // self.num_heads if self.scale == "head" else self.width
-        read, weights, _ = lookup(dot(query, keys) / math.sqrt(depth), values, attention_mask)
-        read = self.to_read(self._join(read))
-        return (read, weights) if return_attention_scores else read
+        scores = dot(query, memory.keys) / math.sqrt(depth)
+        read, weights, _ = lookup(scores, memory.values, memory.mask)
+        return self.to_read(self._join(read)), weights, state
+
+    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+        return tuple(query_shape)
 
     def _split(self, x):
         """(B, T, H·K) → (B, H, T, K)."""
@@ -112,4 +121,5 @@ class DenseMultiHeadAttention(keras.layers.Layer):
             "num_heads": self.num_heads,
             "width": self.width,
             "scale": self.scale,
+            "use_bias": self.use_bias,
         }

@@ -5,7 +5,7 @@
 
 import keras
 
-from keras_attention.layers.attention import Attention
+from keras_attention.layers.base import Attention
 from keras_attention.ops import retrieve
 
 
@@ -13,7 +13,7 @@ from keras_attention.ops import retrieve
 class Hopfield(Attention):
     """Complete queries from stored patterns: an iterated lookup in a context-sensitive memory.
 
-    Eq. 3 of Ramsauer et al. (2020). Our names / theirs: query / ξ, keys / X, `strength` / β. It has
+    Eq. 3 of Ramsauer et al. (2020). Our names / theirs: query / ξ, key / X, `strength` / β. It has
     no weights to learn.
 
     Args:
@@ -23,8 +23,8 @@ class Hopfield(Attention):
 
     Call arguments:
         query: (B, T, K), or (B, K) for a single query: patterns of which a part is missing.
-        keys: the stored patterns, (B, S, K).
-        values: what is returned in the last step for each pattern, (B, S, D). Defaults to the keys.
+        value: what the last step returns for each pattern, (B, S, D).
+        key: the stored patterns, (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S) or (B, T, S), True for what counts as stored.
         return_attention_scores: whether to return `(read, weights)`.
 
@@ -53,18 +53,18 @@ class Hopfield(Attention):
             raise ValueError(f"strength and steps must be positive, got {strength} and {steps}")
         self.strength, self.steps = strength, steps
 
-    def build_parts(self, query_shape, keys_shape, values_shape):
-        if query_shape[-1] != keys_shape[-1]:
+    def build_parts(self, query_shape, value_shape, key_shape):
+        if query_shape[-1] != key_shape[-1]:
             raise ValueError(
                 "the queries of a Hopfield memory are as wide as its patterns, got query "
-                f"(B, T, K) = {tuple(query_shape)} and keys (B, S, K) = {tuple(keys_shape)}"
+                f"(B, T, K) = {tuple(query_shape)} and key (B, S, K) = {tuple(key_shape)}"
             )
 
-    def look(self, query, memory, past, noise=None):
+    def attend(self, query, memory, state):
         read, weights, _ = retrieve(
             query, memory.keys, memory.values, self.strength, self.steps, memory.mask
         )
-        return read, weights, past
+        return read, weights, state
 
     def get_config(self):
         return {**super().get_config(), "strength": self.strength, "steps": self.steps}

@@ -6,7 +6,8 @@ local-m  p_t = t;   local-p  p_t = S sigmoid(vᵀ tanh(W q_t));   |j − p_t| �
 import keras
 from keras import ops
 
-from keras_attention.layers.attention import Memory, ScoredAttention, full_mask
+from keras_attention.layers.base import ScoredAttention, full_mask
+from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import local_lookup, predicted_centres
 
 FAVOURS = ("weights", "scores")
@@ -23,22 +24,22 @@ class _LocalAttention(ScoredAttention):
             raise ValueError(f"half_width must be positive, got {half_width}")
         self.half_width = half_width
 
-    def remember(self, keys, values=None, attention_mask=None):
-        memory = super().remember(keys, values, attention_mask)
-        return Memory(memory.keys, memory.values, full_mask(keys, attention_mask))
+    def project_memory(self, value, key=None, attention_mask=None):
+        memory = super().project_memory(value, key, attention_mask)
+        return memory._replace(mask=full_mask(value, attention_mask))
 
-    def centres(self, query, lengths, past):
-        """Return where queries (B, T, Q) look, (B, T), and the past; the lengths are (B, 1)."""
+    def centres(self, query, lengths, state):
+        """Return the centres (B, T) of the windows, and the next state; the lengths are (B, 1)."""
         raise NotImplementedError
 
-    def look(self, query, memory, past, noise=None):
+    def attend(self, query, memory, state):
         lengths = ops.sum(ops.cast(memory.mask, "int32"), axis=-1, keepdims=True)
-        centres, past = self.centres(query, lengths, past)
+        centres, state = self.centres(query, lengths, state)
         scores = self.score.compare(query, memory.keys)
         read, weights, _ = local_lookup(
             scores, memory.values, centres, self.half_width, memory.mask, self.favour
         )
-        return read, weights, past
+        return read, weights, state
 
     def get_config(self):
         return {**super().get_config(), "half_width": self.half_width}
@@ -49,7 +50,7 @@ class MonotonicLocalAttention(_LocalAttention):
     """Let query t look at a window around position t: local-m of Luong et al. (2015), section 3.2.
 
     For sequences that run in step. The window of a query beyond the end of the source is that of
-    its last position. Our names / theirs: `half_width` / D, query / h_t, keys and values / h̄_s.
+    its last position. Our names / theirs: `half_width` / D, query / h_t, key and value / h̄_s.
 
     Args:
         half_width: D > 0; a window has 2D + 1 positions, of which those that exist are seen.
@@ -58,8 +59,8 @@ class MonotonicLocalAttention(_LocalAttention):
 
     Call arguments:
         query: (B, T, Q), or (B, Q) for a single query, which is that of position 0.
-        keys: (B, S, K).
-        values: (B, S, D). Defaults to the keys.
+        value: (B, S, D).
+        key: (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S), True where a query may look; padding comes last.
         return_attention_scores: whether to return `(read, weights)`.
 
@@ -86,23 +87,23 @@ class MonotonicLocalAttention(_LocalAttention):
     def __init__(self, half_width=10, score="scaled_dot", **kwargs):
         super().__init__(half_width, score, **kwargs)
 
-    def initial_past(self, mask):
+    def initial_state(self, mask):
         """Return the position of the next query, (B,)."""
         return [ops.zeros_like(mask[:, 0], dtype="int32")]
 
-    def centres(self, query, lengths, past):
-        (first,) = past
+    def centres(self, query, lengths, state):
+        (first,) = state
         count = ops.shape(query)[1]
         positions = ops.expand_dims(first, 1) + ops.arange(count, dtype="int32")
         return ops.minimum(positions, ops.maximum(lengths - 1, 0)), [first + count]
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class PredictiveLocalAttention(_LocalAttention):
+class PredictiveLocalAttention(WeightedLayer, _LocalAttention):
     """Let each query predict where to look: local-p of Luong et al. (2015), eq. 9 and 10.
 
     Our names / theirs: `half_width` / D, `position_kernel` / W_p, `position_v` / v_p, query / h_t,
-    keys and values / h̄_s. Positions count from 0. The gradient reaches the prediction through the
+    key and value / h̄_s. Positions count from 0. The gradient reaches the prediction through the
     Gaussian only, so that it learns from a window that holds the right position.
 
     Args:
@@ -112,12 +113,13 @@ class PredictiveLocalAttention(_LocalAttention):
         favour: `"weights"`: the Gaussian multiplies the weights, eq. 10, so that they sum to less
             than 1. `"scores"`: it multiplies the scores before the softmax, as in the authors'
             later code (option `normLocalAttn`), and the weights sum to 1.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of the prediction, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         query: (B, T, Q), or (B, Q) for a single query.
-        keys: (B, S, K).
-        values: (B, S, D). Defaults to the keys.
+        value: (B, S, D).
+        key: (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S), True where a query may look; padding comes last.
         return_attention_scores: whether to return `(read, weights)`.
 
@@ -142,25 +144,21 @@ class PredictiveLocalAttention(_LocalAttention):
     """
 
     def __init__(self, half_width=10, score="scaled_dot", units=None, favour="weights", **kwargs):
-        super().__init__(half_width, score, **kwargs)
+        super().__init__(half_width=half_width, score=score, **kwargs)
         if units is not None and units < 1:
             raise ValueError(f"units must be a positive integer, got {units}")
         if favour not in FAVOURS:
             raise ValueError(f"favour must be one of {', '.join(FAVOURS)}, got {favour!r}")
         self.units, self.favour = units, favour
 
-    def build_parts(self, query_shape, keys_shape, values_shape):
-        super().build_parts(query_shape, keys_shape, values_shape)
+    def build_parts(self, query_shape, value_shape, key_shape):
+        super().build_parts(query_shape, value_shape, key_shape)
         units = self.units or query_shape[-1]
-        self.position_kernel = self.add_weight(
-            shape=(query_shape[-1], units), initializer="glorot_uniform", name="position_kernel"
-        )
-        self.position_v = self.add_weight(
-            shape=(units,), initializer="glorot_uniform", name="position_v"
-        )
+        self.position_kernel = self.add_kernel("position_kernel", (query_shape[-1], units))
+        self.position_v = self.add_kernel("position_v", (units,))
 
-    def centres(self, query, lengths, past):
-        return predicted_centres(query, self.position_kernel, self.position_v, lengths), past
+    def centres(self, query, lengths, state):
+        return predicted_centres(query, self.position_kernel, self.position_v, lengths), state
 
     def get_config(self):
         return {**super().get_config(), "units": self.units, "favour": self.favour}

@@ -1,6 +1,7 @@
 """The one recurrent loop of the layers: a step, run over the time axis by `keras.layers.RNN`."""
 
 import keras
+from keras import ops
 
 
 class Cell:
@@ -29,8 +30,26 @@ class Cell:
     __call__ = call
 
 
-def run(cell, sequence):
-    """Run a `Cell` over a sequence (B, T, …); return outputs (B, T, …), states after the last."""
+def _with_noise(cell, noise):
+    """Return a cell that counts its steps, and hands the noise of each to another cell."""
+
+    def step(inputs, states):
+        count, *states = states
+        outputs, states = cell.step(inputs, states, ops.take(noise, count[0, 0], axis=1))
+        return outputs, [count + 1, *states]
+
+    return Cell(step, [ops.zeros_like(noise[:, 0, :1], dtype="int32"), *cell.initial_states])
+
+
+def run(cell, sequence, noise=None):
+    """Run a `Cell` over a sequence (B, T, …); return outputs (B, T, …), states after the last.
+
+    With noise (B, T, S) the step is called as `step(inputs, states, noise (B, S))`: on some
+    backends a loop cannot draw random numbers, so they are drawn before it.
+    """
+    if noise is not None:
+        (outputs, (_, *states)) = run(_with_noise(cell, noise), sequence)
+        return outputs, states
     rnn = keras.layers.RNN(cell, return_sequences=True, name="loop")
     _, outputs, states = rnn.inner_loop(sequence, cell.get_initial_state(), mask=None)
     return outputs, list(states)

@@ -6,12 +6,13 @@ h̃_t = tanh(W_c [c_t; h_t])
 import keras
 from keras import ops
 
-from keras_attention.layers.attention import Attention, check_policies
+from keras_attention.layers.base import Attention, attend, check_policies
+from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import project
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class LuongAttention(Attention):
+class LuongAttention(WeightedLayer, Attention):
     """Join the read of any attention with its query, eq. 5 of Luong et al. (2015).
 
     Our names / theirs: query / h_t, the read of the inner attention / c_t, `kernel` / W_c, the
@@ -20,12 +21,13 @@ class LuongAttention(Attention):
     Args:
         attention: an attention layer of the package.
         units: width of the output; None: as wide as the query.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of `kernel`, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         query: (B, T, Q), or (B, Q) for a single query.
-        keys: (B, S, K).
-        values: (B, S, D). Defaults to the keys.
+        value: (B, S, D).
+        key: (B, S, K). Defaults to `value`.
         attention_mask: as the inner attention takes it.
         return_attention_scores: whether to return `(output, weights)`.
 
@@ -52,39 +54,37 @@ class LuongAttention(Attention):
         super().__init__(**kwargs)
         if not isinstance(attention, Attention):
             raise ValueError(
-                "attention must be a layers.attention.Attention, which can look step by step, "
+                "attention must be a layers.base.Attention, which attends step by step, "
                 f"got {attention!r}"
             )
         if units is not None and units < 1:
             raise ValueError(f"units must be a positive integer, got {units}")
         self.attention, self.units = attention, units
 
-    def build_parts(self, query_shape, keys_shape, values_shape):
+    def build_parts(self, query_shape, value_shape, key_shape):
         check_policies(self, self.attention)
         if not self.attention.built:  # a layer that was loaded from a file comes built
-            self.attention.build(query_shape, keys_shape, values_shape)
+            self.attention.build(query_shape, value_shape, key_shape)
         units = self.units or query_shape[-1]
-        read_width = self.attention.read_width(query_shape, values_shape)
-        self.kernel = self.add_weight(
-            shape=(read_width + query_shape[-1], units), initializer="glorot_uniform", name="kernel"
-        )
+        read_shape = self.attention.compute_output_shape(query_shape, value_shape, key_shape)
+        self.kernel = self.add_kernel("kernel", (read_shape[-1] + query_shape[-1], units))
 
-    def remember(self, keys, values=None, attention_mask=None):
-        return self.attention.remember(keys, values, attention_mask)
+    def project_memory(self, value, key=None, attention_mask=None):
+        return self.attention.project_memory(value, key, attention_mask)
 
-    def initial_past(self, mask):
-        return self.attention.initial_past(mask)
+    def initial_state(self, mask):
+        return self.attention.initial_state(mask)
 
-    def draw(self, shape):
-        return self.attention.draw(shape)
+    def draw_noise(self, shape):
+        return self.attention.draw_noise(shape)
 
-    def look(self, query, memory, past, noise=None):
-        read, weights, past = self.attention.look(query, memory, past, noise)
+    def attend(self, query, memory, state, noise=None):
+        read, weights, state = attend(self.attention, query, memory, state, noise)
         joined = ops.concatenate([read, ops.cast(query, read.dtype)], axis=-1)
-        return ops.tanh(project(joined, self.kernel)), weights, past
+        return ops.tanh(project(joined, self.kernel)), weights, state
 
-    def read_width(self, query_shape, values_shape):
-        return self.units or query_shape[-1]
+    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+        return (*query_shape[:-1], self.units or query_shape[-1])
 
     def get_config(self):
         attention = keras.saving.serialize_keras_object(self.attention)

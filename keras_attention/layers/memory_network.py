@@ -6,7 +6,7 @@ m_i = Σ_j l_j ⊙ A x_ij + T_A(i);   p = softmax(uᵀ m_i);   u ← H u + Σ_i 
 import keras
 from keras import ops
 
-from keras_attention.layers.attention import Attention
+from keras_attention.layers.base import Attention
 from keras_attention.ops import align_mask, dot, lookup, padding_mask, position_encoding
 
 
@@ -18,7 +18,7 @@ class BagOfWords(keras.layers.Layer):
     the encoding / l. Id 0 is padding and adds nothing.
 
     Args:
-        vocabulary: number of ids, V.
+        vocabulary_size: number of ids, V.
         units: width of the embedding, D.
         encode_positions: whether words are weighted by where they stand (the paper's PE); else
             they are just summed, and their order is lost (its BoW).
@@ -36,23 +36,25 @@ class BagOfWords(keras.layers.Layer):
 
     Example:
     >>> import numpy as np
-    >>> tuple(BagOfWords(vocabulary=11, units=5)(np.array([[3, 1, 4, 0], [2, 0, 0, 0]])).shape)
+    >>> tuple(BagOfWords(vocabulary_size=11, units=5)(np.array([[3, 1, 4, 0], [2, 0, 0, 0]])).shape)
     (2, 5)
 
     References:
         Sukhbaatar, Szlam, Weston, Fergus (2015), End-to-end memory networks, arXiv:1503.08895.
     """
 
-    def __init__(self, vocabulary, units, encode_positions=True, **kwargs):
+    def __init__(self, vocabulary_size, units, encode_positions=True, **kwargs):
         super().__init__(**kwargs)
-        if vocabulary < 1 or units < 1:
-            raise ValueError(f"vocabulary and units must be positive, got {vocabulary} and {units}")
-        self.vocabulary, self.units = vocabulary, units
+        if vocabulary_size < 1 or units < 1:
+            raise ValueError(
+                f"vocabulary_size and units must be positive, got {vocabulary_size} and {units}"
+            )
+        self.vocabulary_size, self.units = vocabulary_size, units
         self.encode_positions = encode_positions
 
     def build(self, x_shape):
         self.table = self.add_weight(
-            shape=(self.vocabulary, self.units),
+            shape=(self.vocabulary_size, self.units),
             initializer=keras.initializers.RandomNormal(stddev=0.1),
             name="table",
         )
@@ -65,13 +67,13 @@ class BagOfWords(keras.layers.Layer):
         return ops.sum(words * ops.cast(weights, words.dtype), axis=-2)
 
     def compute_output_spec(self, x, reverse=False):
-        width = self.vocabulary if reverse else self.units
+        width = self.vocabulary_size if reverse else self.units
         return keras.KerasTensor((*x.shape[:-1], width), self.compute_dtype)
 
     def get_config(self):
         return {
             **super().get_config(),
-            "vocabulary": self.vocabulary,
+            "vocabulary_size": self.vocabulary_size,
             "units": self.units,
             "encode_positions": self.encode_positions,
         }
@@ -156,7 +158,7 @@ class MemoryTimes(keras.layers.Layer):
 class MemoryHop(Attention):
     """Look into the memory once, and add what is read to the question: u ← H u + Σ_i p_i c_i.
 
-    Eqs. 1 and 2 of Sukhbaatar et al. (2015). Our names / the paper's: query / u, keys / m, values /
+    Eqs. 1 and 2 of Sukhbaatar et al. (2015). Our names / the paper's: query / u, key / m, value /
     c, weights / p, read / o.
 
     Args:
@@ -169,8 +171,8 @@ class MemoryHop(Attention):
 
     Call arguments:
         query: (B, T, D), or (B, D) for a single query.
-        keys: (B, S, D).
-        values: (B, S, D). Defaults to the keys.
+        value: (B, S, D).
+        key: (B, S, D). Defaults to `value`.
         attention_mask: booleans (B, S) or (B, T, S), True for memories that are not empty.
         return_attention_scores: whether to return `(query, weights)`.
 
@@ -196,12 +198,12 @@ class MemoryHop(Attention):
         super().__init__(**kwargs)
         self.mapped, self.linear_start = mapped, linear_start
 
-    def build_parts(self, query_shape, keys_shape, values_shape):
-        widths = {query_shape[-1], keys_shape[-1], values_shape[-1]}
+    def build_parts(self, query_shape, value_shape, key_shape):
+        widths = {query_shape[-1], value_shape[-1], key_shape[-1]}
         if len(widths) > 1:
             raise ValueError(
-                "in a hop query, keys and values are equally wide, got query (B, T, D) = "
-                f"{tuple(query_shape)}, keys {tuple(keys_shape)} and values {tuple(values_shape)}"
+                "in a hop query, value and key are equally wide, got query (B, T, D) = "
+                f"{tuple(query_shape)}, value {tuple(value_shape)} and key {tuple(key_shape)}"
             )
         width = query_shape[-1]
         if self.mapped:
@@ -215,7 +217,7 @@ class MemoryHop(Attention):
                 shape=(), initializer="zeros", trainable=False, name="linear"
             )
 
-    def look(self, query, memory, past, noise=None):
+    def attend(self, query, memory, state):
         scores = dot(query, memory.keys)
         read, weights, _ = lookup(scores, memory.values, memory.mask)
         if self.linear_start:
@@ -226,7 +228,7 @@ class MemoryHop(Attention):
             )
             read = ops.matmul(ops.cast(weights, read.dtype), memory.values)
         query = ops.matmul(query, self.kernel) if self.mapped else query
-        return query + read, weights, past
+        return query + read, weights, state
 
     def get_config(self):
         return {

@@ -1,54 +1,55 @@
 """Multi-head attention: several small lookups side by side, each with projections of its own.
 
-head_h = lookup(query W_h^Q, keys W_h^K, values W_h^V),   read = Σ_h head_h W_h^O
+head_h = lookup(query W_h^Q, key W_h^K, value W_h^V),   read = Σ_h head_h W_h^O
 """
 
 import math
 
 import keras
-from keras import ops
+from keras import layers, ops
 
-from keras_attention.layers.attention import check_shapes
+from keras_attention.layers.base import Attention, Memory
+from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import lookup, scaled_dot
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(WeightedLayer, Attention):
     """Let each query read a memory through several heads, section 3.2.2 of Vaswani et al. (2017).
 
-    A wrapper around `keras.layers.MultiHeadAttention`: its projections, names and weights, and
-    between them the lookup of this package. Keras computes a row with nothing to look at
-    differently with and without scores, and the softmax in the compute dtype; it heeds implicit
-    masks, and takes them off its inputs, so that only the first of two layers over one tensor sees
-    them. Here only the explicit mask counts. Our names / the paper's: query, keys, values / Q, K,
-    V, `num_heads` / h, `key_dim` / d_k.
-
-    A call is two movements: `remember` projects the keys and values, once, and `look` reads them,
-    as often as there are queries. What is remembered may be kept, as a decoder's cache is.
+    Its weights have the names, order and shapes of those of `keras.layers.MultiHeadAttention`, so
+    that `set_weights(other.get_weights())` carries them over in both directions; see
+    `KerasMultiHeadAttention` for Keras' layer itself. What differs is what happens between the
+    projections: only the explicit mask counts, the softmax runs in float32, and the result does not
+    depend on whether the weights are asked for. Our names / the paper's: query, key, value / Q, K,
+    V, `num_heads` / h, `key_dim` / d_k, `value_dim` / d_v.
 
     Args:
         num_heads: number of heads, H.
-        key_dim: depth of the query, key and value of one head, K.
-        dropout: share of the weights that is dropped in training.
-        **kwargs: as for every Keras layer.
+        key_dim: depth of the query and key of one head, K.
+        value_dim: depth of the value of one head; None: `key_dim`.
+        dropout: fraction of the weights that is dropped in training.
+        use_bias: whether the projections have biases.
+        **kwargs: initializers, regularizers and constraints of the projections, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         query: (B, T, D).
-        keys: (B, S, E).
-        values: (B, S, F). Defaults to the keys.
-        attention_mask: booleans (B, S) or (B, T, S), True where a query may look. Where a query
-            has nothing to look at, its weights are 0 and its read is the bias of the output
-            projection, whether or not the weights are returned. Implicit Keras masks are not
-            consulted.
-        return_attention_scores: whether to return `(read, weights)`; the argument keeps Keras'
-            name, what comes is after the softmax.
+        value: (B, S, F).
+        key: (B, S, E). Defaults to `value`.
+        attention_mask: booleans (B, S) or (B, T, S), True where a query may attend. A query that
+            may attend to nothing gets weights 0, and its read is the bias of the last projection.
+            Implicit Keras masks are ignored.
+        return_attention_scores: whether to return `(read, weights)`. Keras' name; the weights come
+            after the softmax.
+        training: whether to drop weights.
 
     Returns:
         The read (B, T, D), and on request the weights (B, H, T, S), float32, before dropout.
 
     Raises:
-        ValueError: a number is not positive, the dropout is no share, or a shape or the mask is not
-            as above.
+        ValueError: a number is not positive, the dropout is not in [0, 1), or a shape or the mask
+            is not as above.
 
     Example:
     >>> import numpy as np
@@ -62,71 +63,74 @@ class MultiHeadAttention(keras.layers.Layer):
         Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
     """
 
-    def __init__(self, num_heads, key_dim, dropout=0.0, **kwargs):
+    query_ranks = (3,)
+
+    def __init__(self, num_heads, key_dim, value_dim=None, dropout=0.0, use_bias=True, **kwargs):
         super().__init__(**kwargs)
-        if num_heads < 1 or key_dim < 1:
+        value_dim = key_dim if value_dim is None else value_dim
+        if min(num_heads, key_dim, value_dim) < 1:
             raise ValueError(
-                f"num_heads and key_dim must be positive integers, got {num_heads} and {key_dim}"
+                "num_heads, key_dim and value_dim must be positive integers, "
+                f"got {num_heads}, {key_dim} and {value_dim}"
             )
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
-        self.supports_masking = True
-        self.num_heads = num_heads
-        self.key_dim = key_dim
-        self.dropout = dropout
-        self.projections = keras.layers.MultiHeadAttention(
-            num_heads, key_dim, dropout=dropout, dtype=self.dtype_policy, name="projections"
+        self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim
+        self.dropout, self.use_bias = dropout, use_bias
+        self.project_query = self._projection("query", (None, num_heads, key_dim))
+        self.project_key = self._projection("key", (None, num_heads, key_dim))
+        self.project_value = self._projection("value", (None, num_heads, value_dim))
+        self.drop = layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def _projection(self, name, output_shape, equation="btd,dhk->bthk", bias_axes="hk"):
+        projection = layers.EinsumDense(
+            equation,
+            output_shape,
+            bias_axes=bias_axes if self.use_bias else None,
+            **self.weight_options(),
+            dtype=self.dtype_policy,
+            name=name,
         )
+        projection.supports_masking = True  # otherwise it warns of an implicit mask
+        return projection
 
-    def build(self, query_shape, keys_shape, values_shape=None):
-        values_shape = values_shape or keys_shape
-        check_shapes(query_shape, keys_shape, values_shape)
-        self.projections.build(query_shape, values_shape, keys_shape)
-        # Keras' own `call` takes an implicit mask off before it projects; otherwise it would warn.
-        for name in ("_query_dense", "_key_dense", "_value_dense"):
-            getattr(self.projections, name).supports_masking = True
+    def build_parts(self, query_shape, value_shape, key_shape):
+        self.project_read = self._projection(
+            "attention_output", (None, query_shape[-1]), "bthk,hkd->btd", "d"
+        )
+        self.project_query.build(query_shape)
+        self.project_key.build(key_shape)
+        self.project_value.build(value_shape)
+        self.project_read.build((*query_shape[:2], self.num_heads, self.value_dim))
 
-    def remember(self, keys, values=None):
-        """Project keys and values for all heads: (B, S, E), (B, S, F) → (B, H, K, S), (B, H, S, K).
+    def project_memory(self, value, key=None, attention_mask=None):
+        """Project value and key for all heads: `values` (B, H, S, K), `keys` (B, H, K, S).
 
         So the products with a query, and with its weights, run along memory as it lies.
         """
-        values = keys if values is None else values
-        keys = ops.transpose(self.projections._key_dense(keys), (0, 2, 3, 1))
-        return keys, ops.swapaxes(self.projections._value_dense(values), 1, 2)
+        key = value if key is None else key
+        keys = ops.transpose(self.project_key(key), (0, 2, 3, 1))
+        return Memory(keys, ops.swapaxes(self.project_value(value), 1, 2), attention_mask)
 
-    def look(self, query, keys, values, attention_mask=None, training=None):
-        """Read with a query (B, T, D) what was remembered → the read (B, T, D), and the weights."""
-        scores = _scores(ops.swapaxes(self.projections._query_dense(query), 1, 2), keys)
-        read, weights, _ = lookup(scores, values, attention_mask)
+    def attend(self, query, memory, state):
+        query = ops.swapaxes(self.project_query(query), 1, 2)
+        read, weights, _ = lookup(_scores(query, memory.keys), memory.values, memory.mask)
         if self.dropout > 0:
-            # Keras takes `training=None` for "off"; not given, it asks the call that is under way.
-            asked = {} if training is None else {"training": training}
-            dropped = self.projections._dropout_layer(weights, **asked)
-            read = ops.matmul(ops.cast(dropped, values.dtype), values)
-        return self.projections._output_dense(ops.swapaxes(read, 1, 2)), weights
+            dropped = self.drop(weights)  # in training, says the call that is under way
+            read = ops.matmul(ops.cast(dropped, memory.values.dtype), memory.values)
+        return self.project_read(ops.swapaxes(read, 1, 2)), weights, state
 
-    def call(
-        self,
-        query,
-        keys,
-        values=None,
-        attention_mask=None,
-        return_attention_scores=False,
-        training=None,
-    ):
-        values = keys if values is None else values
-        check_shapes(query.shape, keys.shape, values.shape)
-        remembered = self.remember(keys, values)
-        read, weights = self.look(query, *remembered, attention_mask, training)
-        return (read, weights) if return_attention_scores else read
+    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+        return tuple(query_shape)
 
     def get_config(self):
         return {
             **super().get_config(),
             "num_heads": self.num_heads,
             "key_dim": self.key_dim,
+            "value_dim": self.value_dim,
             "dropout": self.dropout,
+            "use_bias": self.use_bias,
         }
 
 

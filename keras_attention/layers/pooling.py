@@ -6,7 +6,7 @@ last  c = v_S;   mean  c = Σ_j v_j / S;   max  c_d = max_j v_jd
 import keras
 from keras import ops
 
-from keras_attention.layers.attention import Attention, Memory, full_mask
+from keras_attention.layers.base import Attention, Memory, full_mask
 from keras_attention.ops import uniform_weights
 from keras_attention.ops.masks import UNREACHABLE
 
@@ -27,8 +27,8 @@ class Pooling(Attention):
 
     Call arguments:
         query: (B, T, Q), or (B, Q) for a single query; its numbers count for nothing.
-        keys: (B, S, K).
-        values: (B, S, D). Defaults to the keys, which count for nothing else.
+        value: (B, S, D).
+        key: (B, S, K), ignored.
         attention_mask: booleans (B, S), True for what is pooled; padding comes last.
         return_attention_scores: whether to return `(read, weights)`.
 
@@ -52,20 +52,19 @@ class Pooling(Attention):
             raise ValueError(f"mode must be one of {', '.join(POOLINGS)}, got {mode!r}")
         self.mode = mode
 
-    def remember(self, keys, values=None, attention_mask=None):
-        values = keys if values is None else values
-        mask = full_mask(keys, attention_mask)
-        shares = self._shares(values, mask)
-        summary = ops.sum(ops.cast(shares, values.dtype) * values, axis=1, keepdims=True)
+    def project_memory(self, value, key=None, attention_mask=None):
+        mask = full_mask(value, attention_mask)
+        shares = self._shares(value, mask)
+        summary = ops.sum(ops.cast(shares, value.dtype) * value, axis=1, keepdims=True)
         return Memory(ops.expand_dims(ops.mean(shares, axis=-1), 1), summary, mask)
 
-    def _shares(self, values, mask):
+    def _shares(self, value, mask):
         """Return the share of each position in each number of the summary, (B, S, D) or (B, S, 1).
 
-        They sum to 1 over the positions, so that summary = Σ_j shares_j · values_j.
+        They sum to 1 over the positions, so that summary = Σ_j shares_j · value_j.
         """
         if self.mode == "max":
-            seen = ops.where(mask[..., None], ops.cast(values, "float32"), UNREACHABLE)
+            seen = ops.where(mask[..., None], ops.cast(value, "float32"), UNREACHABLE)
             largest = ops.cast(seen == ops.max(seen, axis=1, keepdims=True), "float32")
             largest = ops.where(mask[..., None], largest, 0.0)
             return largest / ops.maximum(ops.sum(largest, axis=1, keepdims=True), 1.0)
@@ -74,10 +73,10 @@ class Pooling(Attention):
             mask = ops.logical_and(mask, ops.logical_not(after))
         return uniform_weights(mask)[..., None]
 
-    def look(self, query, memory, past, noise=None):
+    def attend(self, query, memory, state):
         each = ops.ones_like(query[..., :1])  # XLA compiles no gradient of a repeat within a loop
         read = ops.cast(each, memory.values.dtype) * memory.values
-        return read, ops.cast(each, "float32") * memory.keys, past
+        return read, ops.cast(each, "float32") * memory.keys, state
 
     def get_config(self):
         return {**super().get_config(), "mode": self.mode}

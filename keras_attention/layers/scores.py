@@ -9,6 +9,7 @@ import math
 import keras
 from keras import ops
 
+from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import project, scores
 
 
@@ -128,14 +129,17 @@ class CosineScore(Score):
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class GeneralScore(Score):
-    """qᵀ W k, `keras_attention.ops.general`; the keys are projected, W kᵀ, once."""
+class GeneralScore(WeightedLayer, Score):
+    """qᵀ W k, `keras_attention.ops.general`; the keys are projected, W kᵀ, once.
+
+    Args:
+        **kwargs: initializer, regularizer and constraint of W, as for `keras.layers.Dense`; the
+            rest as for every Keras layer.
+    """
 
     def build(self, query_shape, keys_shape):
         super().build(query_shape, keys_shape)
-        self.kernel = self.add_weight(
-            shape=(query_shape[-1], keys_shape[-1]), initializer="glorot_uniform", name="kernel"
-        )
+        self.kernel = self.add_kernel("kernel", (query_shape[-1], keys_shape[-1]))
 
     def project(self, keys):
         return project(keys, ops.transpose(self.kernel))
@@ -144,12 +148,13 @@ class GeneralScore(Score):
         return scores.dot(query, projected)
 
 
-class _NetworkScore(Score):
+class _NetworkScore(WeightedLayer, Score):
     """A score with one hidden layer; what differs is how its weights are cut.
 
     Args:
         units: width of the hidden layer; None: as wide as the query.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of the weights, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
     """
 
     def __init__(self, units=None, **kwargs):
@@ -163,12 +168,10 @@ class _NetworkScore(Score):
         units = self.units or query_shape[-1]
         self.query_width = query_shape[-1]
         self.build_kernels(query_shape[-1], keys_shape[-1], units)
-        self.v = self.add_weight(shape=(units,), initializer="glorot_uniform", name="v")
+        self.v = self.add_kernel("v", (units,))
 
     def build_kernels(self, query_width, keys_width, units):
-        self.kernel = self.add_weight(
-            shape=(query_width + keys_width, units), initializer="glorot_uniform", name="kernel"
-        )
+        self.kernel = self.add_kernel("kernel", (query_width + keys_width, units))
 
     def project(self, keys):
         return project(keys, self.kernel[self.query_width :])
@@ -191,12 +194,8 @@ class AdditiveScore(_NetworkScore):
     """vᵀ tanh(W q + U k), `keras_attention.ops.additive`: Bahdanau's score."""
 
     def build_kernels(self, query_width, keys_width, units):
-        self.query_kernel = self.add_weight(
-            shape=(query_width, units), initializer="glorot_uniform", name="query_kernel"
-        )
-        self.key_kernel = self.add_weight(
-            shape=(keys_width, units), initializer="glorot_uniform", name="key_kernel"
-        )
+        self.query_kernel = self.add_kernel("query_kernel", (query_width, units))
+        self.key_kernel = self.add_kernel("key_kernel", (keys_width, units))
 
     def project(self, keys):
         return project(keys, self.key_kernel)
@@ -211,8 +210,8 @@ class TwoLayerScore(_NetworkScore):
 
     def build_kernels(self, query_width, keys_width, units):
         super().build_kernels(query_width, keys_width, units)
-        self.bias = self.add_weight(shape=(units,), initializer="zeros", name="bias")
-        self.output_bias = self.add_weight(shape=(), initializer="zeros", name="output_bias")
+        self.bias = self.add_bias("bias", (units,))
+        self.output_bias = self.add_bias("output_bias", ())
 
     def compare(self, query, projected):
         projected_query = project(query, self.kernel[: self.query_width]) + self.bias
@@ -221,12 +220,13 @@ class TwoLayerScore(_NetworkScore):
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class LocationScore(Score):
+class LocationScore(WeightedLayer, Score):
     """(W q)_j, `keras_attention.ops.location`: the query alone says at which position to look.
 
     Args:
         longest: S_max; positions from there on are never looked at.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of the weights, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Raises:
         ValueError: `longest` is not positive, or it is built for a longer memory.
@@ -245,9 +245,7 @@ class LocationScore(Score):
                 f"this location score reaches {self.longest} positions, got keys (B, S, K) = "
                 f"{tuple(keys_shape)}; give it LocationScore(longest={keys_shape[1]})"
             )
-        self.kernel = self.add_weight(
-            shape=(query_shape[-1], self.longest), initializer="glorot_uniform", name="kernel"
-        )
+        self.kernel = self.add_kernel("kernel", (query_shape[-1], self.longest))
 
     def compare(self, query, projected):
         return scores.location(query, self.kernel, ops.shape(projected)[1])

@@ -25,8 +25,8 @@ ATTENTIONS = (
 
 
 def build_bilstm_attention(
-    context_vocabulary=5000,
-    target_vocabulary=5000,
+    context_vocabulary_size=5000,
+    target_vocabulary_size=5000,
     units=256,
     encoder_units=None,
     attention="global",
@@ -41,8 +41,8 @@ def build_bilstm_attention(
     the context it has read.
 
     Args:
-        context_vocabulary: number of context ids; 0 is padding.
-        target_vocabulary: number of target ids, V; 0 is padding.
+        context_vocabulary_size: number of context ids; 0 is padding.
+        target_vocabulary_size: number of target ids, V; 0 is padding.
         units: M₂, width of the decoder's LSTM and of the embeddings.
         encoder_units: M₁, width of the encoder's LSTM in each direction; None: half the units,
             so that queries and keys are equally wide and every score applies (for even units).
@@ -70,8 +70,8 @@ def build_bilstm_attention(
     """
     encoder_units = max(units // 2, 1) if encoder_units is None else encoder_units
     check_sizes(
-        context_vocabulary=context_vocabulary,
-        target_vocabulary=target_vocabulary,
+        context_vocabulary_size=context_vocabulary_size,
+        target_vocabulary_size=target_vocabulary_size,
         units=units,
         encoder_units=encoder_units,
     )
@@ -79,17 +79,17 @@ def build_bilstm_attention(
         attention, units, score, half_width, among=ATTENTIONS, default_score="two_layer"
     )
     cell = AttendThenRecur(layers.LSTMCell(units, name="lstm"), attend, name="attend_then_recur")
-    encoder = _build_encoder(context_vocabulary, units, encoder_units, cell.initial_states)
-    decoder = build_attending_decoder(target_vocabulary, units, cell, encoder.output)
+    encoder = _build_encoder(context_vocabulary_size, units, encoder_units, cell.initial_states)
+    decoder = build_attending_decoder(target_vocabulary_size, units, cell, encoder.output)
     return join(encoder, decoder, name)
 
 
-def _build_encoder(vocabulary, width, units, initial_states):
+def _build_encoder(vocabulary_size, width, units, initial_states):
     """Ids (B, S) → the memory, and the states from which the decoder starts."""
     rnn = layers.Bidirectional(
         layers.RNN(layers.LSTMCell(units), return_sequences=True), name="context_rnn"
     )
     context = keras.Input((None,), dtype="int32", name="context")
-    mask, values, _ = annotate(context, vocabulary, width, rnn)
+    mask, values, _ = annotate(context, vocabulary_size, width, rnn)
     memory = {"mask": mask, "values": values}
     return keras.Model(context, {"memory": memory, "state": initial_states(mask)}, name="encoder")

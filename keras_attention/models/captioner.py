@@ -17,7 +17,7 @@ ATTENTIONS = ("global", "hard", "last", "max", "mean")
 
 def build_captioner(
     frame_shape=(12, 12, 3),
-    target_vocabulary=5000,
+    target_vocabulary_size=5000,
     units=64,
     encoder_units=None,
     filters=(16, 32),
@@ -39,7 +39,7 @@ def build_captioner(
     Args:
         frame_shape: (height, width, channels) of pictures; or (F,) of features that stand for a
             frame already, in place of the CNN.
-        target_vocabulary: number of target ids, V; 0 is padding.
+        target_vocabulary_size: number of target ids, V; 0 is padding.
         units: M₂, width of the decoder's LSTM, of its word embeddings and of a frame's features.
         encoder_units: M₁, width of the encoder's LSTM in each direction; None: half the units.
         filters: of the convolutions over a picture, 3×3 in steps of 2, one a number.
@@ -68,12 +68,16 @@ def build_captioner(
             f"positive, got {frame_shape}"
         )
     encoder_units = max(units // 2, 1) if encoder_units is None else encoder_units
-    sizes = {"target_vocabulary": target_vocabulary, "units": units, "encoder_units": encoder_units}
+    sizes = {
+        "target_vocabulary_size": target_vocabulary_size,
+        "units": units,
+        "encoder_units": encoder_units,
+    }
     check_sizes(**sizes, **{f"filters[{place}]": size for place, size in enumerate(filters)})
     attend = make_attention(attention, units, score, among=ATTENTIONS)
     cell = AttendThenRecur(layers.LSTMCell(units, name="lstm"), attend, name="attend_then_recur")
     encoder = _build_encoder(frame_shape, filters, units, encoder_units, cell.initial_states)
-    decoder = build_attending_decoder(target_vocabulary, units, cell, encoder.output)
+    decoder = build_attending_decoder(target_vocabulary_size, units, cell, encoder.output)
 
     inputs = {
         "context": keras.Input((None, *frame_shape), name="context"),

@@ -25,7 +25,7 @@ _UNITS = {"lstm": 423, "lstm_attention": 369, "transformer": 128}
 
 
 def build_character_model(
-    vocabulary,
+    vocabulary_size,
     kind="lstm",
     units=None,
     embedding=64,
@@ -44,7 +44,7 @@ def build_character_model(
     the two before it, as Mohamed et al. (2019) do.
 
     Args:
-        vocabulary: number of ids, V; 0 is padding.
+        vocabulary_size: number of ids, V; 0 is padding.
         kind: one of `KINDS`.
         units: width, D; None: 423, 369 and 128 for the three kinds, about 860,000 weights each.
         embedding: width of an embedded character, where there is an LSTM; in a Transformer it is D.
@@ -76,7 +76,7 @@ def build_character_model(
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     units = _UNITS[kind] if units is None else units
     check_sizes(
-        vocabulary=vocabulary,
+        vocabulary_size=vocabulary_size,
         units=units,
         embedding=embedding,
         num_layers=num_layers,
@@ -90,10 +90,10 @@ def build_character_model(
 
     looks = _Looks(num_heads, key_dim, dropout)
     if kind == "transformer":
-        decoder = _build_transformer(vocabulary, units, num_layers, looks)
+        decoder = _build_transformer(vocabulary_size, units, num_layers, looks)
     else:
         looks = looks if kind == "lstm_attention" else None
-        decoder = _build_lstm(vocabulary, units, embedding, dropout, looks)
+        decoder = _build_lstm(vocabulary_size, units, embedding, dropout, looks)
     ids = keras.Input((None,), dtype="int32", name="ids")
     outputs = decoder({"ids": ids, "state": initial_state(decoder, ids)})
     return keras.Model(ids, outputs["logits"], name=name or kind)
@@ -128,11 +128,11 @@ class _Looks(NamedTuple):
         )
 
 
-def _build_lstm(vocabulary, units, embedding, dropout, looks):
+def _build_lstm(vocabulary_size, units, embedding, dropout, looks):
     """Ids (B, T) and state → logits (B, T, V), the next state, attention weights, if it looks."""
     # Inputs
     ids = keras.Input((None,), dtype="int32", name="ids")
-    embed = layers.Embedding(vocabulary, embedding, name="embedding")
+    embed = layers.Embedding(vocabulary_size, embedding, name="embedding")
     state = looks.inputs(1, embed.compute_dtype) if looks else {}
     state["recurrent"] = [
         keras.Input((units,), dtype=embed.compute_dtype, name=part) for part in ("hidden", "carry")
@@ -149,16 +149,16 @@ def _build_lstm(vocabulary, units, embedding, dropout, looks):
         )
         after |= {"past": [past], "seen": _seen_after(state, ids)}
         x = layers.LayerNormalization(name="norm")(x)
-    return _decoder(vocabulary, ids, state, x, after, weights)
+    return _decoder(vocabulary_size, ids, state, x, after, weights)
 
 
-def _build_transformer(vocabulary, units, num_layers, looks):
+def _build_transformer(vocabulary_size, units, num_layers, looks):
     """Ids (B, T) and state → logits (B, T, V), the next state, attention weights."""
     # Inputs
     ids = keras.Input((None,), dtype="int32", name="ids")
     # Of such a size that what a character is counts as much as where it stands
     normal = keras.initializers.RandomNormal(stddev=1.0)
-    embed = layers.Embedding(vocabulary, units, normal, name="embedding")
+    embed = layers.Embedding(vocabulary_size, units, normal, name="embedding")
     state = looks.inputs(num_layers, embed.compute_dtype)
     state["recent"] = keras.Input((_TOGETHER - 1,), dtype="int32", name="recent")
 
@@ -174,16 +174,16 @@ def _build_transformer(vocabulary, units, num_layers, looks):
         feed = FeedForward(4 * units, looks.dropout, norm_first=True, name=f"feed_forward_{n}")
         x = feed(x)
     x = layers.LayerNormalization(name="norm")(x)
-    return _decoder(vocabulary, ids, state, x, after, weights)
+    return _decoder(vocabulary_size, ids, state, x, after, weights)
 
 
 def _seen_after(state, ids):
     return state["seen"] + ops.sum(ops.ones_like(ids), axis=1)
 
 
-def _decoder(vocabulary, ids, state, x, after, weights):
+def _decoder(vocabulary_size, ids, state, x, after, weights):
     """Make the model of its inputs and of what came of them, dictionaries in the order of keys."""
-    logits = layers.Dense(vocabulary, name="logits")(x)
+    logits = layers.Dense(vocabulary_size, name="logits")(x)
     return keras.Model(
         {"ids": ids, "state": dict(sorted(state.items()))},
         {"logits": logits, "state": dict(sorted(after.items())), "weights": weights},

@@ -18,19 +18,19 @@ def check_sizes(**sizes):
             raise ValueError(f"{name} must be positive, got {size}")
 
 
-def annotate(context, vocabulary, width, rnn):
+def annotate(context, vocabulary_size, width, rnn):
     """Read a context: ids (B, S) → mask (B, S), annotations (B, S, D), and the RNN's states.
 
     Args:
         context: symbolic ids; 0 is padding.
-        vocabulary: number of ids.
+        vocabulary_size: number of ids.
         width: of the embedding.
         rnn: layer that returns the sequence of its outputs, and states if it is made to.
 
     Returns:
         The mask; annotations that are 0 at padding; a list of states, maybe empty.
     """
-    embedding = layers.Embedding(vocabulary, width, name="context_embedding")
+    embedding = layers.Embedding(vocabulary_size, width, name="context_embedding")
     mask = padding_mask(context)
     outputs = rnn(embedding(context), mask=mask)
     annotations, *states = outputs if isinstance(outputs, (list, tuple)) else [outputs]
@@ -44,11 +44,11 @@ def inputs_like(tensors):
     return [keras.Input(tensor.shape[1:], dtype=tensor.dtype) for tensor in tensors]
 
 
-def build_attending_decoder(vocabulary, width, cell, encoded):
+def build_attending_decoder(vocabulary_size, width, cell, encoded):
     """Build a decoder whose cell looks at a memory before every word.
 
     Args:
-        vocabulary: number of target ids, V.
+        vocabulary_size: number of target ids, V.
         width: of their embedding.
         cell: for `AttentionRNN`.
         encoded: symbolic `{"memory": {"mask": (B, S), "values": (B, S, D)}, "state": [...]}`.
@@ -58,9 +58,9 @@ def build_attending_decoder(vocabulary, width, cell, encoded):
         the next states.
     """
     # Layers
-    embedding = layers.Embedding(vocabulary, width, name="target_embedding")
+    embedding = layers.Embedding(vocabulary_size, width, name="target_embedding")
     rnn = AttentionRNN(cell, name="target_rnn")
-    to_logits = layers.Dense(vocabulary, name="logits")
+    to_logits = layers.Dense(vocabulary_size, name="logits")
 
     # Model
     target = keras.Input((None,), dtype="int32", name="target")

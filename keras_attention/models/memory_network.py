@@ -16,7 +16,7 @@ TYINGS = ("adjacent", "layerwise")
 
 
 def build_memory_network(
-    vocabulary,
+    vocabulary_size,
     units=20,
     hops=3,
     memory_size=50,
@@ -33,7 +33,7 @@ def build_memory_network(
     that are like it, adds what it read, and looks again with that.
 
     Args:
-        vocabulary: number of ids, V, of words and answers alike; 0 is padding.
+        vocabulary_size: number of ids, V, of words and answers alike; 0 is padding.
         units: width of all embeddings, the paper's d.
         hops: number of lookups, the paper's K.
         memory_size: most sentences of a story.
@@ -58,14 +58,14 @@ def build_memory_network(
     References:
         Sukhbaatar, Szlam, Weston, Fergus (2015), End-to-end memory networks, arXiv:1503.08895.
     """
-    check_sizes(vocabulary=vocabulary, units=units, hops=hops, memory_size=memory_size)
+    check_sizes(vocabulary_size=vocabulary_size, units=units, hops=hops, memory_size=memory_size)
     if tying not in TYINGS:
         raise ValueError(f"tying must be one of {', '.join(TYINGS)}, got {tying!r}")
     adjacent = tying == "adjacent"
 
     # Layers
     def make_bag(name):
-        return BagOfWords(vocabulary, units, encode_positions, name=name)
+        return BagOfWords(vocabulary_size, units, encode_positions, name=name)
 
     memories = range(hops + 1 if adjacent else 2)  # A¹, C¹ = A², …, C^K; or A, C
     sentence_bags = [make_bag(f"sentences_{k}") for k in memories]
@@ -81,7 +81,7 @@ def build_memory_network(
     if adjacent:
         to_logits = partial(sentence_bags[-1], reverse=True)
     else:
-        to_logits = layers.Dense(vocabulary, use_bias=False, name="logits")
+        to_logits = layers.Dense(vocabulary_size, use_bias=False, name="logits")
 
     # Model
     question = keras.Input((None,), dtype="int32", name="question")
@@ -94,7 +94,7 @@ def build_memory_network(
     u = question_bag(question)
     for k, hop in enumerate(hop_layers):
         keys, values = memory[k : k + 2] if adjacent else memory
-        u, _ = hop(u, keys, values, attention_mask=filled, return_attention_scores=True)
+        u, _ = hop(u, values, keys, attention_mask=filled, return_attention_scores=True)
     return keras.Model({"question": question, "story": story}, to_logits(u), name=name)
 
 

@@ -33,9 +33,9 @@ class Reinforced(keras.Model):
     Args:
         *args: inputs and outputs, as for `keras.Model`. The outputs are a dict: "logits" (B, V) or
             (B, T, V); "weights" and "distribution", (B, T, S), as `HardAttention` returns them with
-            `with_distribution=True`, or in their place "log_probabilities" (B, T), as `GlimpseRNN`
-            does; and "baseline", (B,) or (B, 1), where it is learned, or (B, T) for one baseline a
-            log-probability.
+            `return_distribution=True`, or in their place "log_probabilities" (B, T), as
+            `GlimpseRNN` does; and "baseline", (B,) or (B, 1), where it is learned, or (B, T) for
+            one baseline a log-probability.
         baseline: `"moving"`: b ← 0.9 b + 0.1 mean c after every batch, as in the paper.
             `"learned"`: the output "baseline", which is fitted to c by squared error; put
             `keras.ops.stop_gradient` before its layers, so that the error trains nothing else.

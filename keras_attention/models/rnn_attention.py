@@ -15,8 +15,8 @@ ATTENTIONS = ("multi_head", "global", "local_p", "hard", "last", "max", "mean")
 
 
 def build_rnn_attention(
-    context_vocabulary=5000,
-    target_vocabulary=5000,
+    context_vocabulary_size=5000,
+    target_vocabulary_size=5000,
     units=256,
     attention="multi_head",
     score=None,
@@ -30,8 +30,8 @@ def build_rnn_attention(
     kernel that XLA cannot compile and that fails on a sentence without a token.
 
     Args:
-        context_vocabulary: number of context ids; 0 is padding.
-        target_vocabulary: number of target ids, V; 0 is padding.
+        context_vocabulary_size: number of context ids; 0 is padding.
+        target_vocabulary_size: number of target ids, V; 0 is padding.
         units: width of embeddings, GRUs and attention, D.
         attention: `"multi_head"`, one head of Keras' multi-head attention as in the tutorial; or
             `"global"`, `"local_p"`, `"hard"`, `"last"`, `"max"` or `"mean"`, see
@@ -56,15 +56,17 @@ def build_rnn_attention(
         arXiv:1508.04025.
     """
     check_sizes(
-        context_vocabulary=context_vocabulary, target_vocabulary=target_vocabulary, units=units
+        context_vocabulary_size=context_vocabulary_size,
+        target_vocabulary_size=target_vocabulary_size,
+        units=units,
     )
     attend = make_attention(attention, units, score, half_width, among=ATTENTIONS)
-    encoder = _build_encoder(context_vocabulary, units)
-    decoder = _build_decoder(target_vocabulary, units, attend)
+    encoder = _build_encoder(context_vocabulary_size, units)
+    decoder = _build_decoder(target_vocabulary_size, units, attend)
     return join(encoder, decoder, name)
 
 
-def _build_encoder(vocabulary, units):
+def _build_encoder(vocabulary_size, units):
     """Ids (B, S) → the memory, and the state from which the decoder starts."""
     rnn = layers.Bidirectional(
         layers.RNN(layers.GRUCell(units), return_sequences=True),
@@ -72,21 +74,21 @@ def _build_encoder(vocabulary, units):
         name="context_rnn",
     )
     context = keras.Input((None,), dtype="int32", name="context")
-    mask, values, _ = annotate(context, vocabulary, units, rnn)
+    mask, values, _ = annotate(context, vocabulary_size, units, rnn)
     memory = {"mask": mask, "values": values}
     state = ops.zeros_like(values[:, 0])
     return keras.Model(context, {"memory": memory, "state": state}, name="encoder")
 
 
-def _build_decoder(vocabulary, units, attend):
+def _build_decoder(vocabulary_size, units, attend):
     """Ids (B, T), memory and state → logits (B, T, V), attention weights, the next state."""
     # Layers
-    embedding = layers.Embedding(vocabulary, units, name="target_embedding")
+    embedding = layers.Embedding(vocabulary_size, units, name="target_embedding")
     rnn = layers.RNN(
         layers.GRUCell(units), return_sequences=True, return_state=True, name="target_rnn"
     )
     cross_attention = CrossAttention(attend, name="cross_attention")
-    to_logits = layers.Dense(vocabulary, name="logits")
+    to_logits = layers.Dense(vocabulary_size, name="logits")
 
     # Model
     target = keras.Input((None,), dtype="int32", name="target")

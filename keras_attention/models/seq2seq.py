@@ -11,8 +11,8 @@ from keras_attention.models.encoder_decoder import annotate, check_sizes, inputs
 
 
 def build_seq2seq(
-    context_vocabulary=5000,
-    target_vocabulary=5000,
+    context_vocabulary_size=5000,
+    target_vocabulary_size=5000,
     units=256,
     pooling="last",
     name="seq2seq",
@@ -20,8 +20,8 @@ def build_seq2seq(
     """Build the translator that attention is compared with: two LSTMs and a bottleneck between.
 
     Args:
-        context_vocabulary: number of context ids; 0 is padding.
-        target_vocabulary: number of target ids, V; 0 is padding.
+        context_vocabulary_size: number of context ids; 0 is padding.
+        target_vocabulary_size: number of target ids, V; 0 is padding.
         units: width of embeddings and LSTMs.
         pooling: how the encoder's outputs become the decoder's first state: `"last"`, the state
             after the last word, with the LSTM's cell, as in Sutskever et al. (2014); `"max"` or
@@ -42,20 +42,22 @@ def build_seq2seq(
         arXiv:1409.3215.
     """
     check_sizes(
-        context_vocabulary=context_vocabulary, target_vocabulary=target_vocabulary, units=units
+        context_vocabulary_size=context_vocabulary_size,
+        target_vocabulary_size=target_vocabulary_size,
+        units=units,
     )
-    encoder = _build_encoder(context_vocabulary, units, Pooling(pooling, name="pooling"))
-    decoder = _build_decoder(target_vocabulary, units, encoder.output)
+    encoder = _build_encoder(context_vocabulary_size, units, Pooling(pooling, name="pooling"))
+    decoder = _build_decoder(target_vocabulary_size, units, encoder.output)
     return join(encoder, decoder, name)
 
 
-def _build_encoder(vocabulary, units, pool):
+def _build_encoder(vocabulary_size, units, pool):
     """Ids (B, S) → the shares of the words in the pooled vector, and the decoder's first state."""
     rnn = layers.RNN(
         layers.LSTMCell(units), return_sequences=True, return_state=True, name="context_rnn"
     )
     context = keras.Input((None,), dtype="int32", name="context")
-    mask, annotations, (_, cell) = annotate(context, vocabulary, units, rnn)
+    mask, annotations, (_, cell) = annotate(context, vocabulary_size, units, rnn)
     hidden, shares = pool(
         ops.zeros_like(cell), annotations, attention_mask=mask, return_attention_scores=True
     )
@@ -65,14 +67,14 @@ def _build_encoder(vocabulary, units, pool):
     return keras.Model(context, {"memory": memory, "state": [hidden, cell]}, name="encoder")
 
 
-def _build_decoder(vocabulary, units, encoded):
+def _build_decoder(vocabulary_size, units, encoded):
     """Ids (B, T) and states → logits (B, T, V), the shares, the next states."""
     # Layers
-    embedding = layers.Embedding(vocabulary, units, name="target_embedding")
+    embedding = layers.Embedding(vocabulary_size, units, name="target_embedding")
     rnn = layers.RNN(
         layers.LSTMCell(units), return_sequences=True, return_state=True, name="target_rnn"
     )
-    to_logits = layers.Dense(vocabulary, name="logits")
+    to_logits = layers.Dense(vocabulary_size, name="logits")
 
     # Model
     target = keras.Input((None,), dtype="int32", name="target")

@@ -28,8 +28,8 @@ POSITIONS = ("concatenated", "interleaved", "learned")
 
 
 def build_transformer(
-    context_vocabulary=8000,
-    target_vocabulary=8000,
+    context_vocabulary_size=8000,
+    target_vocabulary_size=8000,
     units=128,
     num_layers=4,
     num_heads=8,
@@ -49,8 +49,8 @@ def build_transformer(
     `feed_forward` / d_ff; `key_dim` / d_k.
 
     Args:
-        context_vocabulary: number of context ids; 0 is padding.
-        target_vocabulary: number of target ids, V; 0 is padding.
+        context_vocabulary_size: number of context ids; 0 is padding.
+        target_vocabulary_size: number of target ids, V; 0 is padding.
         units: width of the model, D.
         num_layers: layers of the encoder, and of the decoder.
         num_heads: heads of each attention, H.
@@ -87,8 +87,8 @@ def build_transformer(
         https://www.tensorflow.org/text/tutorials/transformer.
     """
     check_sizes(
-        context_vocabulary=context_vocabulary,
-        target_vocabulary=target_vocabulary,
+        context_vocabulary_size=context_vocabulary_size,
+        target_vocabulary_size=target_vocabulary_size,
         units=units,
         num_layers=num_layers,
         num_heads=num_heads,
@@ -116,9 +116,9 @@ def build_transformer(
         tied=tied,
         norm_first=norm_first,
     )
-    encoder = _build_encoder(context_vocabulary, num_layers, parts)
+    encoder = _build_encoder(context_vocabulary_size, num_layers, parts)
     dtype = encoder.output["memory"]["values"].dtype
-    decoder = _build_decoder(target_vocabulary, num_layers, parts, dtype)
+    decoder = _build_decoder(target_vocabulary_size, num_layers, parts, dtype)
     return join(encoder, decoder, name)
 
 
@@ -136,11 +136,11 @@ class _Parts(NamedTuple):
     tied: bool
     norm_first: bool
 
-    def embedding(self, layer, vocabulary, **options):
+    def embedding(self, layer, vocabulary_size, **options):
         """Make an embedding: for tied logits of the size that keeps these of the size of 1."""
         initializer = keras.initializers.RandomNormal(stddev=self.units**-0.5)
         initializer = initializer if self.tied else "uniform"
-        return layer(vocabulary, self.units, embeddings_initializer=initializer, **options)
+        return layer(vocabulary_size, self.units, embeddings_initializer=initializer, **options)
 
     def place(self, x, start, side):
         """Scale embedded tokens, add their positions, drop some."""
@@ -166,11 +166,11 @@ class _Parts(NamedTuple):
         return layers.LayerNormalization(name=f"{side}_norm")(x) if self.norm_first else x
 
 
-def _build_encoder(vocabulary, num_layers, parts):
+def _build_encoder(vocabulary_size, num_layers, parts):
     """Ids (B, S) → the memory, a state in which nothing is written, attention weights."""
     context = keras.Input((None,), dtype="int32", name="context")
     mask = padding_mask(context)
-    embedding = parts.embedding(layers.Embedding, vocabulary, name="context_embedding")
+    embedding = parts.embedding(layers.Embedding, vocabulary_size, name="context_embedding")
     weights = {}
     x = parts.place(embedding(context), None, "context")
     for n in range(1, num_layers + 1):
@@ -199,7 +199,7 @@ def _build_encoder(vocabulary, num_layers, parts):
     )
 
 
-def _build_decoder(vocabulary, num_layers, parts, dtype):
+def _build_decoder(vocabulary_size, num_layers, parts, dtype):
     """Ids (B, T), memory and state → logits (B, T, V), the next state, attention weights."""
     # Inputs
     target = keras.Input((None,), dtype="int32", name="target")
@@ -220,7 +220,7 @@ def _build_decoder(vocabulary, num_layers, parts, dtype):
 
     # Model
     embedding = parts.embedding(
-        layers.ReversibleEmbedding, vocabulary, tie_weights=True, name="target_embedding"
+        layers.ReversibleEmbedding, vocabulary_size, tie_weights=True, name="target_embedding"
     )
     weights, after = {}, []
     x = parts.place(embedding(target), seen, "target")
@@ -237,7 +237,7 @@ def _build_decoder(vocabulary, num_layers, parts, dtype):
     if parts.tied:
         logits = embedding(x, reverse=True)
     else:
-        logits = layers.Dense(vocabulary, name="logits")(x)
+        logits = layers.Dense(vocabulary_size, name="logits")(x)
     return keras.Model(
         {
             "memory": {"mask": mask, "values": values},

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 B, S, T, LIMIT = 3, 5, 7, 11
-SIZES = {"context_vocabulary": 13, "target_vocabulary": 17, "units": 8}
+SIZES = {"context_vocabulary_size": 13, "target_vocabulary_size": 17, "units": 8}
 BUILDERS = {
     "rnn": (models.build_rnn_attention, {}),
     "transformer": (

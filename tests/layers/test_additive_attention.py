@@ -42,7 +42,7 @@ def test_values_may_differ_from_the_keys():
     layer = AdditiveAttention(UNITS)
     query, keys = inputs()
     values = np.random.default_rng(1).normal(size=(B, S, D)).astype("float32")
-    read = layer(query, keys, values, attention_mask=ops.convert_to_tensor(MASK))
+    read = layer(query, values, keys, attention_mask=ops.convert_to_tensor(MASK))
     expected, _ = oracle(layer, query, keys, values.astype(float), MASK)
     assert_close(read, expected)
 
@@ -92,7 +92,7 @@ def test_the_order_of_the_memory_does_not_matter():
 def test_bad_arguments_say_what_was_received():
     with pytest.raises(ValueError, match="units must be a positive integer, got 0"):
         AdditiveAttention(0)
-    with pytest.raises(ValueError, match=r"keys \(B, S, K\) .* got \(2, 3, 7\), \(2, 11\)"):
+    with pytest.raises(ValueError, match=r"value \(B, S, D\) .* got \(2, 3, 7\), \(2, 11\)"):
         AdditiveAttention(UNITS).build((B, T, Q), (B, K))
     query, keys = inputs()
     with pytest.raises(ValueError, match=r"mask must have shape .*got \(2, 3\)"):

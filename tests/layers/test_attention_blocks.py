@@ -35,7 +35,7 @@ def stirred(block, *inputs):
 
 
 def make(kind, norm_first=False, dropout=0.0):
-    return SELF[kind](MultiHeadAttention(H, DEPTH, dropout), norm_first)
+    return SELF[kind](MultiHeadAttention(H, DEPTH, dropout=dropout), norm_first)
 
 
 def by_keras(block, x, memory, mask):
@@ -186,7 +186,9 @@ def test_dropout_inside_a_model_in_training_and_not_otherwise(kind, dropouts):
     """Keras takes `training=None` for an answer: a block hands on what it was told."""
     inputs = keras.Input((T, Q))
     x = make(kind, dropout=0.5)(inputs)
-    model = keras.Model(inputs, CrossAttention(MultiHeadAttention(H, DEPTH, 0.5))(x, inputs))
+    model = keras.Model(
+        inputs, CrossAttention(MultiHeadAttention(H, DEPTH, dropout=0.5))(x, inputs)
+    )
     dropouts.clear()
     model(draw(B, T, Q), training=True)
     model(draw(B, T, Q), training=False)
@@ -247,7 +249,7 @@ def test_what_is_older_than_the_places_of_the_past_is_forgotten(lengths, places)
     expected, expected_weights = by_keras(block, x, x, np.repeat(mask[None], B, 0))
     output, weights, past = in_parts(block, x, lengths, places)
     assert_close(output, expected, 1e-5)
-    keys, values = (as_numpy(each) for each in block.attention.remember(x))
+    keys, values, *_ = map(as_numpy, block.attention.project_memory(x)[:2])
     for token in range(T):  # by place: that of a token is its number mod P
         window = slice(max(0, token - places + 1), token + 1)
         at = np.arange(T)[window] % places

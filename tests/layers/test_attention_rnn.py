@@ -11,6 +11,7 @@ from keras_attention.layers import (
     ContextSensitiveMemory,
     CoverageAttention,
     HardAttention,
+    KerasMultiHeadAttention,
     LocationAwareAttention,
     LuongAttention,
     MonotonicLocalAttention,
@@ -46,15 +47,18 @@ MAKE = {
 def filled(name):
     """Make a decoder and give every weight, biases too, numbers of its own."""
     decoder = AttentionRNN(MAKE[name]())
-    decoder.build(*(x.shape for x in INPUTS))
+    decoder.build(*(INPUTS[place].shape for place in (0, 2, 1)))
     rng = np.random.default_rng(1)
     decoder.set_weights([rng.normal(0, 0.5, w.shape).astype("float32") for w in decoder.weights])
     return decoder
 
 
 def run(decoder, sequence=INPUTS[0], **kwargs):
+    sequence, keys, values = map(ops.convert_to_tensor, (sequence, *INPUTS[1:]))
     return decoder(
-        *map(ops.convert_to_tensor, (sequence, *INPUTS[1:])),
+        sequence,
+        values,
+        keys,
         attention_mask=ops.convert_to_tensor(MASK),
         return_attention_scores=True,
         **kwargs,
@@ -151,7 +155,7 @@ def test_plain_keras_runs_the_bound_cell(name):
     decoder = filled(name)
     outputs, weights, last = run(decoder, return_state=True)
     sequence, keys, values = map(ops.convert_to_tensor, INPUTS)
-    cell = decoder.cell.over(keys, values, ops.convert_to_tensor(MASK))
+    cell = decoder.cell.over(values, keys, ops.convert_to_tensor(MASK))
     rnn = keras.layers.RNN(cell, return_sequences=True)
     _, (plain, plain_weights), states = rnn.inner_loop(
         sequence, cell.get_initial_state(), mask=None
@@ -171,10 +175,15 @@ def test_batch_and_time_may_be_unknown_when_a_model_is_made(name):
         keras.Input((None, D)),
         keras.Input((None,), dtype="bool"),
     ]
-    outputs = decoder(
-        *inputs[:3], attention_mask=inputs[3], return_attention_scores=True, return_state=True
+    sequence, keys, values, mask = inputs
+    output, weights, states = decoder(
+        sequence,
+        values,
+        keys,
+        attention_mask=mask,
+        return_attention_scores=True,
+        return_state=True,
     )
-    output, weights, states = outputs
     assert tuple(output.shape[:2]) == tuple(weights.shape[:2]) == (None, None)
     model = keras.Model(inputs, [output, weights])
     made = model.predict_on_batch([*INPUTS, MASK])
@@ -205,7 +214,7 @@ def test_the_first_step_has_no_past_and_states_of_zero():
 
 def test_what_is_returned_is_what_was_asked_for():
     decoder = filled("attend_then_recur")
-    inputs = [ops.convert_to_tensor(x) for x in INPUTS]
+    inputs = [ops.convert_to_tensor(INPUTS[place]) for place in (0, 2, 1)]
     output, weights, states = decoder(*inputs, return_attention_scores=True, return_state=True)
     with_weights = decoder(*inputs, return_attention_scores=True)
     with_states = decoder(*inputs, return_state=True)
@@ -221,8 +230,8 @@ def test_what_is_returned_is_what_was_asked_for():
 def test_one_mask_for_the_whole_batch_is_that_of_each_sentence():
     decoder = filled("attend_then_recur")
     sequence, keys, values = map(ops.convert_to_tensor, INPUTS)
-    one = decoder(sequence, keys, values, attention_mask=ops.convert_to_tensor(MASK[:1]))
-    each = decoder(sequence, keys, values, attention_mask=ops.convert_to_tensor(MASK[[0, 0]]))
+    one = decoder(sequence, values, keys, attention_mask=ops.convert_to_tensor(MASK[:1]))
+    each = decoder(sequence, values, keys, attention_mask=ops.convert_to_tensor(MASK[[0, 0]]))
     assert_close(one, as_numpy(each))
 
 
@@ -275,8 +284,10 @@ def test_what_is_no_cell_or_no_attention_is_refused():
     with pytest.raises(ValueError, match="cell must be AttendThenRecur or RecurThenAttend, got <"):
         AttentionRNN(LSTMCell(UNITS))
     for make in (AttendThenRecur, RecurThenAttend):
-        with pytest.raises(ValueError, match=r"layers\.attention\.Attention, .* got <Multi"):
-            make(LSTMCell(UNITS), MultiHeadAttention(2, UNITS))
+        with pytest.raises(ValueError, match=r"layers\.base\.Attention, .* got <KerasMulti"):
+            make(LSTMCell(UNITS), KerasMultiHeadAttention(2, UNITS))
+        with pytest.raises(ValueError, match=r"takes no dropout, got 0\.5; give it dropout=0\.0"):
+            make(LSTMCell(UNITS), MultiHeadAttention(2, UNITS, dropout=0.5))
 
 
 def test_a_mask_for_each_step_is_refused_by_name():
@@ -289,18 +300,18 @@ def test_a_mask_for_each_step_is_refused_by_name():
 def test_a_built_decoder_refuses_inputs_of_another_width():
     decoder = AttentionRNN(MAKE["attend_then_recur"]())
     sequence, keys, values = map(ops.convert_to_tensor, INPUTS)
-    decoder(sequence, keys, values)
+    decoder(sequence, values, keys)
     wider = ops.concatenate([sequence, sequence], axis=-1)
     with pytest.raises(ValueError, match=r"with E = 7, got \(2, 3, 14\)"):
-        decoder(wider, keys, values)
+        decoder(wider, values, keys)
 
 
 def test_a_wrong_number_of_states_is_refused():
     decoder = AttentionRNN(MAKE["attend_then_recur"]())
     sequence, keys, values = map(ops.convert_to_tensor, INPUTS)
-    _, states = decoder(sequence, keys, values, return_state=True)
+    _, states = decoder(sequence, values, keys, return_state=True)
     with pytest.raises(ValueError, match=f"list of {len(states)} tensors .* got 1"):
-        decoder(sequence, keys, values, initial_states=states[:1])
+        decoder(sequence, values, keys, initial_states=states[:1])
 
 
 def test_parts_of_another_precision_are_refused():
@@ -313,13 +324,13 @@ def test_an_error_within_the_loop_leaves_no_dropout_mask_behind():
     cell = GRUCell(13, dropout=0.5)
     decoder = AttentionRNN(AttendThenRecur(cell, ContextSensitiveMemory("additive")))
     sequence, keys, values = map(ops.convert_to_tensor, INPUTS)
-    decoder(sequence, keys, values)
-    first, second = (as_numpy(decoder(sequence, keys, values, training=True)) for _ in range(2))
+    decoder(sequence, values, keys)
+    first, second = (as_numpy(decoder(sequence, values, keys, training=True)) for _ in range(2))
     assert (first != second).any()
-    fails = decoder.cell.attention.look
-    decoder.cell.attention.look = None
+    fails = decoder.cell.attention.attend
+    decoder.cell.attention.attend = None
     with pytest.raises(TypeError):
-        decoder(sequence, keys, values, training=True)
-    decoder.cell.attention.look = fails
+        decoder(sequence, values, keys, training=True)
+    decoder.cell.attention.attend = fails
     mask = cell.get_dropout_mask(ops.ones((7, E + K)))  # a new one, for a batch of another size
     assert tuple(mask.shape) == (7, E + K)

@@ -41,6 +41,7 @@ MAKE = {
         layers.RecurThenAttend(GRUCell(UNITS), memory())
     ),
     "multi_head": lambda: layers.MultiHeadAttention(2, UNITS),
+    "keras_multi_head": lambda: layers.KerasMultiHeadAttention(2, UNITS),
     "dense_multi_head": lambda: layers.DenseMultiHeadAttention(2, 2 * UNITS),
 }
 
@@ -68,15 +69,15 @@ def widths(name):
     return K if name == "hopfield" else Q
 
 
-def check_refused(name, *parts, query=None, keys=(B, S, K), values=None, mask=None, dtype="bool"):
+def check_refused(name, *parts, query=None, value=(B, S, K), key=None, mask=None, dtype="bool"):
     """Call a layer with tensors of these shapes; every part is in what the error says.
 
     A part is a pattern, or a shape as it stands.
     """
     for tensor in (eager, symbolic):
-        arguments = [tensor(query or (B, T, widths(name))), tensor(keys)]
-        if values:
-            arguments.append(tensor(values))
+        arguments = [tensor(query or (B, T, widths(name))), tensor(value)]
+        if key:
+            arguments.append(tensor(key))
         with pytest.raises(ValueError, match=r"\(") as error:
             MAKE[name]()(*arguments, attention_mask=mask and tensor(mask, dtype))
         for part in parts:
@@ -99,15 +100,16 @@ def test_a_mask_of_numbers(name, dtype):
 
 
 def test_keys_without_as_many_values(name):
-    check_refused(name, "keys", "values", (B, S, K), (B, S - 1, D), values=(B, S - 1, D))
+    value, key = (B, S - 1, D), (B, S, K)
+    check_refused(name, "every key needs a value", value, key, value=value, key=key)
 
 
-def test_keys_of_two_axes(name):
-    check_refused(name, r"keys \(?(must have shape )?\(?B, S, ", (B, K), keys=(B, K))
+def test_a_value_of_two_axes(name):
+    check_refused(name, r"value \(B, S, ", (B, D), value=(B, D))
 
 
-def test_values_of_two_axes(name):
-    check_refused(name, r"values \(?B, S, ", (B, D), values=(B, D))
+def test_a_key_of_two_axes(name):
+    check_refused(name, r"key \(B, S, ", (B, K), key=(B, K))
 
 
 def test_a_query_of_four_axes(name):
@@ -199,7 +201,7 @@ def test_a_built_layer_refuses_other_widths():
     layer(query, keys)
     with pytest.raises(ValueError, match=r"\(Q, K\) = \(7, 11\), got query \(2, 3, 11\)"):
         layer(np.ones((B, T, K), "float32"), keys)
-    with pytest.raises(ValueError, match=r"\(7, 11\), got query .*11\) and keys .*7\)"):
+    with pytest.raises(ValueError, match=r"\(7, 11\), got query .*11\) and key .*7\)"):
         layer(keras.Input((None, K)), keras.Input((None, Q)))
 
 

@@ -31,10 +31,11 @@ def scaled_dot(query, key):
     return query @ key / np.sqrt(len(key))
 
 
-def ask(memory, *arguments, mask=None):
+def ask(memory, query, keys, values=None, mask=None):
     mask = None if mask is None else ops.convert_to_tensor(mask)
-    arguments = [ops.convert_to_tensor(x, "float32") for x in arguments]
-    read, weights = memory(*arguments, attention_mask=mask, return_attention_scores=True)
+    values = keys if values is None else values
+    query, keys, values = (ops.convert_to_tensor(x, "float32") for x in (query, keys, values))
+    read, weights = memory(query, values, keys, attention_mask=mask, return_attention_scores=True)
     return as_numpy(read), as_numpy(weights)
 
 

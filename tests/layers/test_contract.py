@@ -133,13 +133,26 @@ CASES = [
         WEIGHTS,
     ),
     LayerCase(
-        "attend_then_recur_with_a_past",
+        "attend_then_recur_with_a_state",
         partial(decoder, attend_then_recur, partial(layers.LocationAwareAttention, 13, 3, 3)),
         QUERY,
         WEIGHTS,
     ),
     LayerCase("recur_then_attend", partial(decoder, recur_then_attend, luong), QUERY, WEIGHTS),
+    LayerCase(
+        "attend_then_recur_with_heads",
+        partial(decoder, attend_then_recur, multi_head),
+        QUERY,
+        HEADS,
+    ),
     LayerCase("multi_head", multi_head, QUERY, HEADS),
+    LayerCase(
+        "keras_multi_head",
+        partial(layers.KerasMultiHeadAttention, H, DEPTH),
+        QUERY,
+        HEADS,
+        float32_softmax=False,
+    ),
     LayerCase("dense_multi_head", partial(layers.DenseMultiHeadAttention, H, 26), QUERY, HEADS),
     LayerCase("cross_multi_head", cross_attention, QUERY, HEADS),
     *(
@@ -175,14 +188,22 @@ CASES = [
     ),
 ]
 
-COMPILED_EVERY_DAY = ("multi_head", "attend_then_recur_with_a_past")
+COMPILED_EVERY_DAY = ("multi_head", "attend_then_recur_with_a_state")
 with_memory = pytest.mark.parametrize("case", [c for c in CASES if c.memory], ids=str)
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
+every_attention = pytest.mark.parametrize(
+    "case", [c for c in CASES if c.memory and c.name != "cross_multi_head"], ids=str
+)
 
 
 @every_case
 def test_shapes_are_as_documented_and_weights_sum_to_one(case):
     contract.check_shapes_and_sums(case)
+
+
+@every_attention
+def test_called_as_keras_calls_attention(case):
+    contract.check_called_as_keras_calls_attention(case)
 
 
 @every_case

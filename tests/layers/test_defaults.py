@@ -28,7 +28,6 @@ DEFAULTS = {
     layers.HardAttention: {
         "score": "scaled_dot",
         "straight_through": False,
-        "with_distribution": False,
         "seed": None,
     },
     layers.Hopfield: {"strength": 1.0, "steps": 3},
@@ -36,8 +35,8 @@ DEFAULTS = {
     layers.LocationAwareAttention: {"channels": 8, "taps": 7},
     layers.RecurrentLocationAttention: {"channels": 8, "taps": 7},
     layers.Pooling: {"mode": "last"},
-    layers.MultiHeadAttention: {"dropout": 0.0},
-    layers.DenseMultiHeadAttention: {"scale": "head"},
+    layers.MultiHeadAttention: {"value_dim": None, "dropout": 0.0, "use_bias": True},
+    layers.DenseMultiHeadAttention: {"scale": "head", "use_bias": True},
     layers.GlobalSelfAttention: {"norm_first": False},
     layers.CausalSelfAttention: {"norm_first": False},
     layers.CrossAttention: {"norm_first": False},

@@ -28,7 +28,8 @@ INPUTS = draw(B, T, Q), draw(B, S, K), draw(B, S, D)
 
 
 def tensors():
-    return [ops.convert_to_tensor(x) for x in INPUTS]
+    query, keys, values = (ops.convert_to_tensor(x) for x in INPUTS)
+    return query, values, keys
 
 
 def picked(layer, training, count=1):
@@ -67,7 +68,7 @@ def test_the_draws_follow_the_seed():
     one, same, other = (HardAttention("dot", seed=seed) for seed in (3, 3, 4))
     query = ops.convert_to_tensor(draw(B, 29, K))
     rows = [
-        as_numpy(layer(query, tensors()[1], return_attention_scores=True, training=True)[1])
+        as_numpy(layer(query, tensors()[2], return_attention_scores=True, training=True)[1])
         for layer in (one, same, other)
     ]
     np.testing.assert_array_equal(rows[0], rows[1])
@@ -76,12 +77,12 @@ def test_the_draws_follow_the_seed():
 
 def test_positions_are_drawn_as_often_as_the_distribution_says():
     count = 20_000
-    layer = HardAttention("dot", with_distribution=True, seed=5)
+    layer = HardAttention("dot", seed=5)
     query = ops.convert_to_tensor(np.tile(0.3 * draw(1, 1, K), (1, count, 1)))
     keys = ops.convert_to_tensor(draw(1, S, K))
     mask = ops.convert_to_tensor(np.array([[True, True, False, True, True]]))
-    _, (weights, distribution) = layer(
-        query, keys, attention_mask=mask, return_attention_scores=True, training=True
+    _, weights, distribution = layer(
+        query, keys, attention_mask=mask, return_distribution=True, training=True
     )
     alpha = as_numpy(distribution)[0, 0].astype(float)
     deviation = np.sqrt(alpha * (1 - alpha) / count)
@@ -93,12 +94,10 @@ def test_positions_are_drawn_as_often_as_the_distribution_says():
 
 
 def test_the_distribution_is_the_softmax_of_soft_attention():
-    hard = HardAttention("general", with_distribution=True)
+    hard = HardAttention("general")
     soft = ContextSensitiveMemory("general")
     mask = ops.convert_to_tensor(MASK)
-    read, (weights, distribution) = hard(
-        *tensors(), attention_mask=mask, return_attention_scores=True
-    )
+    read, weights, distribution = hard(*tensors(), attention_mask=mask, return_distribution=True)
     call(soft, *INPUTS[:2], MASK)
     soft.set_weights([as_numpy(w) for w in hard.trainable_weights])
     _, expected = call(soft, *INPUTS[:2], MASK)
@@ -153,12 +152,12 @@ def test_a_compiled_step_moves_the_score_only_with_straight_through(straight_thr
 
 
 def test_reinforce_trains_what_straight_through_does_not():
-    layer = HardAttention("general", with_distribution=True, seed=3)
+    layer = HardAttention("general", seed=3)
     layer(*tensors())
     losses = ops.convert_to_tensor(draw(B, T, seed=2))
 
     def surrogate():
-        _, (picks, distribution) = layer(*tensors(), return_attention_scores=True, training=True)
+        _, picks, distribution = layer(*tensors(), return_distribution=True, training=True)
         return ops.sum(
             formulas.reinforce(losses, formulas.log_probability(picks, distribution), 0.1)
         )
@@ -169,18 +168,16 @@ def test_reinforce_trains_what_straight_through_does_not():
 
 
 def test_the_distribution_is_handed_on_by_layers_around_it():
-    query, keys, values = tensors()
-    single = HardAttention("general", with_distribution=True)
-    _, (column, distribution) = single(query[:, 0], keys, values, return_attention_scores=True)
+    query, values, keys = tensors()
+    single = HardAttention("general")
+    _, column, distribution = single(query[:, 0], values, keys, return_distribution=True)
     assert tuple(column.shape) == tuple(distribution.shape) == (B, S, 1)
     for around in (
-        LuongAttention(HardAttention("general", with_distribution=True)),
-        AttentionRNN(
-            AttendThenRecur(GRUCell(13), HardAttention("general", with_distribution=True, seed=3))
-        ),
+        LuongAttention(HardAttention("general")),
+        AttentionRNN(AttendThenRecur(GRUCell(13), HardAttention("general", seed=3))),
     ):
-        _, (picks, distribution) = around(
-            query, keys, values, return_attention_scores=True, training=True
+        _, picks, distribution = around(
+            query, values, keys, return_distribution=True, training=True
         )
         assert tuple(picks.shape) == tuple(distribution.shape) == (B, T, S)
         np.testing.assert_array_equal(as_numpy(picks).max(-1), 1)

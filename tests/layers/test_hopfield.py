@@ -31,7 +31,7 @@ def oracle(query, patterns, values, mask, strength, steps):
 def test_equals_a_loop(steps):
     query, patterns, values = draw(B, T, K), draw(B, S, K), draw(B, S, D)
     read, weights = Hopfield(0.3, steps)(
-        *map(ops.convert_to_tensor, (query, patterns, values)),
+        *map(ops.convert_to_tensor, (query, values, patterns)),
         attention_mask=ops.convert_to_tensor(MASK),
         return_attention_scores=True,
     )

@@ -21,8 +21,11 @@ INPUTS = draw(B, T, Q), draw(B, S, K), draw(B, S, D)
 
 
 def ask(layer, query, keys, values, mask=MASK):
+    query, keys, values = map(ops.convert_to_tensor, (query, keys, values))
     read, weights = layer(
-        *map(ops.convert_to_tensor, (query, keys, values)),
+        query,
+        values,
+        keys,
         attention_mask=ops.convert_to_tensor(mask),
         return_attention_scores=True,
     )
@@ -74,10 +77,10 @@ def test_step_by_step_the_window_moves_on():
     layer = MonotonicLocalAttention(1, "general")
     reads, weights = ask(layer, *INPUTS)
     query, keys, values = map(ops.convert_to_tensor, INPUTS)
-    memory = layer.remember(keys, values, ops.convert_to_tensor(MASK))
-    past = layer.initial_past(memory.mask)
+    memory = layer.project_memory(values, keys, ops.convert_to_tensor(MASK))
+    state = layer.initial_state(memory.mask)
     for t in range(T):
-        read, alpha, past = layer.look(query[:, t : t + 1], memory, past)
+        read, alpha, state = layer.attend(query[:, t : t + 1], memory, state)
         assert_close(read[:, 0], reads[:, t])
         assert_close(alpha[:, 0], weights[:, t])
 
@@ -122,7 +125,7 @@ def test_a_window_without_end_is_global_attention(make):
 def test_the_position_is_learned_through_the_gaussian(favour, learns):
     layer = PredictiveLocalAttention(3, "general", UNITS, favour)
     ask(layer, *INPUTS)
-    tensors = [ops.convert_to_tensor(x) for x in INPUTS]
+    tensors = [ops.convert_to_tensor(INPUTS[place]) for place in (0, 2, 1)]
     slopes = gradients_of_weights(layer, lambda: ops.sum(ops.square(layer(*tensors))))
     for path, slope in slopes.items():
         assert np.isfinite(slope).all()

@@ -5,9 +5,9 @@ from keras import ops
 from keras_attention.layers import (
     AdditiveAttention,
     ContextSensitiveMemory,
+    KerasMultiHeadAttention,
     LuongAttention,
     MonotonicLocalAttention,
-    MultiHeadAttention,
 )
 from tests.contract import MASK, B, K, Q, S, T
 from tests.numerics import as_numpy, assert_close
@@ -23,8 +23,11 @@ INPUTS = draw(B, T, Q), draw(B, S, K), draw(B, S, D)
 
 
 def ask(layer, query=INPUTS[0]):
+    query, keys, values = map(ops.convert_to_tensor, (query, *INPUTS[1:]))
     output, weights = layer(
-        *map(ops.convert_to_tensor, (query, *INPUTS[1:])),
+        query,
+        values,
+        keys,
         attention_mask=ops.convert_to_tensor(MASK),
         return_attention_scores=True,
     )
@@ -82,7 +85,7 @@ def test_a_single_query_equals_that_query_among_several():
 
 
 def test_bad_arguments_say_what_was_received():
-    with pytest.raises(ValueError, match=r"layers\.attention\.Attention, .* got <MultiHead"):
-        LuongAttention(MultiHeadAttention(2, UNITS))
+    with pytest.raises(ValueError, match=r"layers\.base\.Attention, .* got <KerasMultiHead"):
+        LuongAttention(KerasMultiHeadAttention(2, UNITS))
     with pytest.raises(ValueError, match="units must be a positive integer, got 0"):
         LuongAttention(AdditiveAttention(UNITS), 0)

@@ -108,7 +108,7 @@ def test_a_hop_adds_what_it_reads_to_the_question():
     query, keys, values = (rng.normal(size=s) for s in ((B, T, D), (B, S, D), (B, S, D)))
     hop = layers.MemoryHop(mapped=True)
     u, weights = hop(
-        *(ops.convert_to_tensor(x, "float32") for x in (query, keys, values)),
+        *(ops.convert_to_tensor(x, "float32") for x in (query, values, keys)),
         return_attention_scores=True,
     )
     kernel = hop.get_weights()[0].astype("float64")
@@ -130,8 +130,8 @@ def test_without_the_softmax_the_weights_are_the_scores():
     hop = layers.MemoryHop(linear_start=True)
 
     def look():
-        tensors = map(ops.convert_to_tensor, (query, keys, values, mask))
-        return map(as_numpy, hop(*tensors, return_attention_scores=True))
+        *tensors, seen = map(ops.convert_to_tensor, (query, values, keys, mask))
+        return map(as_numpy, hop(*tensors, attention_mask=seen, return_attention_scores=True))
 
     _, soft = look()
     hop.linear.assign(1.0)
@@ -173,8 +173,14 @@ def test_config_round_trip(layer):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: layers.BagOfWords(0, D), "vocabulary and units must be positive, got 0 and 11"),
-        (lambda: layers.BagOfWords(V, 0), "vocabulary and units must be positive, got 23 and 0"),
+        (
+            lambda: layers.BagOfWords(0, D),
+            "vocabulary_size and units .* got 0 and 11",
+        ),
+        (
+            lambda: layers.BagOfWords(V, 0),
+            "vocabulary_size and units .* got 23 and 0",
+        ),
         (lambda: layers.MemoryTimes(0), "length must be positive and noise .* got 0 and 0"),
         (lambda: layers.MemoryTimes(S, 1.0), "noise at least 0 and below 1, got 5 and 1"),
         (lambda: layers.MemoryTimes(S - 1)(ids()), "there are 4 times, got a story of 5 sentences"),
@@ -184,7 +190,7 @@ def test_config_round_trip(layer):
         ),
         (
             lambda: layers.MemoryHop()(np.ones((B, D)), np.ones((B, S, D + 2))),
-            r"equally wide, got query \(B, T, D\) = \(2, 1, 11\), keys \(2, 5, 13\)",
+            r"equally wide, got query \(B, T, D\) = \(2, 1, 11\), value \(2, 5, 13\)",
         ),
     ],
 )

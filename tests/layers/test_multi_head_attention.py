@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attention.layers import MultiHeadAttention
+from keras_attention.layers import KerasMultiHeadAttention, MultiHeadAttention
+from keras_attention.layers.base import Memory
 from keras_attention.ops import causal_mask
 from tests.contract import MASK, B, K, Q, S, T, call
 from tests.numerics import as_numpy, assert_close
@@ -38,17 +39,41 @@ def test_equals_a_loop_over_the_heads_in_float64():
     assert_close(read, expected)
 
 
-def test_has_the_weights_and_the_result_of_keras_own_layer():
-    ours, theirs = MultiHeadAttention(H, DEPTH), keras.layers.MultiHeadAttention(H, DEPTH)
+@pytest.mark.parametrize("options", [{}, {"value_dim": 3, "use_bias": False}], ids=str)
+def test_weights_go_from_keras_own_layer_and_back(options):
+    """Also in a call by position: its order is Keras', query, value, key."""
     query, keys = inputs()
-    read, weights = call(ours, query, keys, MASK)
-    theirs.build(query.shape, keys.shape)
-    theirs.set_weights(ours.get_weights())
+    values = 2 * keys[:, ::-1, :5]
+    ours = MultiHeadAttention(H, DEPTH, **options)
+    theirs = keras.layers.MultiHeadAttention(H, DEPTH, **options)
     expected, expected_weights = theirs(
-        query, keys, attention_mask=MASK[:, None], return_attention_scores=True
+        query, values, keys, attention_mask=MASK[:, None], return_attention_scores=True
     )
+    ours.build(query.shape, values.shape, keys.shape)
+    names = [["/".join(w.path.split("/")[-2:]) for w in layer.weights] for layer in (ours, theirs)]
+    assert names[0] == names[1]
+    ours.set_weights(theirs.get_weights())
+    read, weights = ours(query, values, keys, attention_mask=MASK, return_attention_scores=True)
     assert_close(read, as_numpy(expected))
     assert_close(weights, as_numpy(expected_weights))
+    theirs.set_weights([2 * weight for weight in ours.get_weights()])
+    ours.set_weights(theirs.get_weights())
+    assert_close(ours(query, values, keys), as_numpy(theirs(query, values, keys)))
+
+
+def test_the_wrapper_is_keras_own_layer_but_for_masks():
+    query, keys = inputs()
+    values = 2 * keys[:, ::-1, :5]
+    wrapper, ours = KerasMultiHeadAttention(H, DEPTH), MultiHeadAttention(H, DEPTH)
+    mask = ops.convert_to_tensor([MASK[0], [False] * S])
+    options = {"attention_mask": mask, "return_attention_scores": True}
+    read, weights = wrapper(query, values, keys, **options)
+    ours.build(query.shape, values.shape, keys.shape)
+    ours.set_weights(wrapper.get_weights())
+    expected, expected_weights = ours(query, values, keys, **options)
+    assert_close(as_numpy(weights), as_numpy(expected_weights))
+    assert_close(as_numpy(read)[0], as_numpy(expected)[0])
+    np.testing.assert_array_equal(as_numpy(read)[1], 0)
 
 
 def test_the_output_is_the_same_whether_or_not_weights_are_returned():
@@ -81,7 +106,7 @@ def test_dropout_only_in_training():
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 def test_a_causal_mask_holds_with_and_without_dropout_and_scores(dropout, scores):
     """Keras lost its own in three of these four between two releases."""
-    layer = MultiHeadAttention(H, DEPTH, dropout)
+    layer = MultiHeadAttention(H, DEPTH, dropout=dropout)
     x = np.random.default_rng(0).normal(size=(B, S, Q)).astype("float32")
     changed = x.copy()
     changed[:, 3:] = 7
@@ -95,45 +120,43 @@ def test_a_causal_mask_holds_with_and_without_dropout_and_scores(dropout, scores
     assert (as_numpy(after)[:, 3:] != as_numpy(before)[:, 3:]).any()
 
 
-def test_to_remember_and_to_look_is_a_call():
+def test_a_call_projects_the_memory_and_attends_to_it():
     layer = MultiHeadAttention(H, DEPTH)
     query, keys = inputs()
     values = 2 * keys[:, ::-1, :3]
-    expected = layer(query, keys, values, attention_mask=MASK, return_attention_scores=True)
-    remembered = layer.remember(keys, values)
-    shapes = [tuple(each.shape) for each in remembered]
-    assert shapes == [(B, H, DEPTH, S), (B, H, S, DEPTH)]
-    for one, other in zip(layer.look(query, *remembered, MASK), expected, strict=True):
+    expected = layer(query, values, keys, attention_mask=MASK, return_attention_scores=True)
+    memory = layer.project_memory(values, keys, MASK)
+    assert tuple(memory.keys.shape) == (B, H, DEPTH, S)
+    assert tuple(memory.values.shape) == (B, H, S, DEPTH)
+    found = layer.attend(query, memory, [])
+    assert found[2] == []
+    for one, other in zip(found[:2], expected, strict=True):
         np.testing.assert_array_equal(as_numpy(one), as_numpy(other))
 
 
-def test_keys_are_their_own_values_where_no_others_are_given():
-    layer = MultiHeadAttention(H, DEPTH)
-    query, keys = inputs()
-    layer(query, keys)
-    for one, other in zip(layer.remember(keys), layer.remember(keys, keys), strict=True):
-        np.testing.assert_array_equal(as_numpy(one), as_numpy(other))
-
-
-def test_one_memory_may_be_looked_into_query_by_query():
+def test_one_memory_may_be_read_query_by_query():
     layer = MultiHeadAttention(H, DEPTH)
     query, keys = inputs()
     read, weights = call(layer, query, keys, MASK)
-    remembered = layer.remember(keys)
+    memory = layer.project_memory(keys, attention_mask=MASK)
     for t in range(T):
-        one_read, one = layer.look(query[:, t : t + 1], *remembered, MASK)
+        one_read, one, _ = layer.attend(query[:, t : t + 1], memory, [])
         np.testing.assert_allclose(as_numpy(one_read)[:, 0], read[:, t], atol=1e-6)
         np.testing.assert_allclose(as_numpy(one)[:, :, 0], weights[:, :, t], atol=1e-6)
 
 
 def test_a_memory_may_grow():
-    """As a cache does: what was remembered of two parts is what is remembered of the whole."""
+    """As a cache does: two parts that were projected apart are the whole."""
     layer = MultiHeadAttention(H, DEPTH)
     query, keys = inputs()
     read, weights = call(layer, query, keys, MASK)
-    parts = zip(layer.remember(keys[:, :2]), layer.remember(keys[:, 2:]), (3, 2), strict=True)
-    remembered = [ops.concatenate([one, other], axis=axis) for one, other, axis in parts]
-    one_read, one = layer.look(query, *remembered, MASK)
+    first, second = layer.project_memory(keys[:, :2]), layer.project_memory(keys[:, 2:])
+    memory = Memory(
+        ops.concatenate([first.keys, second.keys], axis=3),
+        ops.concatenate([first.values, second.values], axis=2),
+        MASK,
+    )
+    one_read, one, _ = layer.attend(query, memory, [])
     np.testing.assert_allclose(as_numpy(one_read), read, atol=1e-6)
     np.testing.assert_allclose(as_numpy(one), weights, atol=1e-6)
 
@@ -142,17 +165,19 @@ def test_what_is_returned_are_the_weights_before_dropout():
     layer = MultiHeadAttention(H, DEPTH, dropout=0.5)
     query, keys = inputs()
     read, weights = call(layer, query, keys, MASK)
-    dropped, same = layer.look(query, *layer.remember(keys), MASK, training=True)
+    dropped, same = layer(
+        query, keys, attention_mask=MASK, return_attention_scores=True, training=True
+    )
     np.testing.assert_array_equal(as_numpy(same), weights)
     assert (as_numpy(dropped) != read).any()
 
 
 def test_bad_arguments_say_what_was_received():
-    with pytest.raises(ValueError, match="positive integers, got 0 and 13"):
+    with pytest.raises(ValueError, match="positive integers, got 0, 13 and 13"):
         MultiHeadAttention(0, DEPTH)
     for dropout in (-0.1, 1.0):
         with pytest.raises(ValueError, match=f"at least 0 and below 1, got {dropout}"):
-            MultiHeadAttention(H, DEPTH, dropout)
+            MultiHeadAttention(H, DEPTH, dropout=dropout)
     with pytest.raises(ValueError, match=r"query must have shape .*\(2, 7\)"):
         MultiHeadAttention(H, DEPTH).build((B, Q), (B, S, K))
     query, keys = inputs()

@@ -23,7 +23,7 @@ def test_equals_a_loop_for_every_query(mode):
     values = draw(B, S, D)
     expected = [POOL[mode](values[b].astype(float)[MASK[b]]) for b in range(B)]
     read, weights = Pooling(mode)(
-        *map(ops.convert_to_tensor, (draw(B, T, Q), draw(B, S, K), values)),
+        *map(ops.convert_to_tensor, (draw(B, T, Q), values, draw(B, S, K))),
         attention_mask=ops.convert_to_tensor(MASK),
         return_attention_scores=True,
     )

@@ -18,7 +18,7 @@ from tests.numerics import as_numpy
 
 B, S, T, HEIGHT, WIDTH, CHANNELS, FEATURES, UNITS, VOCABULARY = 3, 7, 5, 11, 13, 2, 17, 16, 29
 SHAPES = {"pictures": (HEIGHT, WIDTH, CHANNELS), "features": (FEATURES,)}
-SIZES = {"target_vocabulary": VOCABULARY, "units": UNITS, "filters": (3, 5)}
+SIZES = {"target_vocabulary_size": VOCABULARY, "units": UNITS, "filters": (3, 5)}
 
 
 each_attention = pytest.mark.parametrize(
@@ -172,7 +172,10 @@ def test_over_frames_is_the_layer_on_every_frame():
         (partial(build, (HEIGHT, 0, 1)), r"all positive, got \(11, 0, 1\)"),
         (partial(build, (0,)), r"all positive, got \(0,\)"),
         (partial(build, (FEATURES,), units=0), "units must be positive, got 0"),
-        (partial(build, (FEATURES,), target_vocabulary=0), "target_vocabulary must be positive"),
+        (
+            partial(build, (FEATURES,), target_vocabulary_size=0),
+            "target_vocabulary_size must be positive",
+        ),
         (partial(build, (FEATURES,), filters=(3, 0)), r"filters\[1\] must be positive, got 0"),
         (
             partial(build, (FEATURES,), attention="flow"),

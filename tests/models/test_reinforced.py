@@ -27,8 +27,8 @@ def reinforced(baseline="moving", **settings):
     flags = keras.Input((SLOTS, 1), name="flags")
     values = keras.Input((SLOTS, KINDS), name="values")
     query = keras.ops.ones_like(flags[:, :1])
-    attention = HardAttention("general", with_distribution=True, seed=0)
-    read, (weights, distribution) = attention(query, flags, values, return_attention_scores=True)
+    attention = HardAttention("general", seed=0)
+    read, weights, distribution = attention(query, values, flags, return_distribution=True)
     outputs = {
         "logits": keras.layers.Dense(KINDS)(read[:, 0]),
         "weights": weights,

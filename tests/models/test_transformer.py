@@ -105,7 +105,7 @@ def initial_loss(**options):
     words, rng = 1009, np.random.default_rng(3)
     context = rng.integers(4, CONTEXT, (101, S), "int32")
     target, labels = rng.integers(1, words, (2, 101, T), "int32")
-    model = build(target_vocabulary=words, num_layers=1, **options)
+    model = build(target_vocabulary_size=words, num_layers=1, **options)
     logits = called(model, {"context": context, "target": target})
     return float(MaskedCrossentropy()(labels, logits)), words
 
@@ -122,8 +122,8 @@ def initial_loss(**options):
         ({"num_heads": 0}, "num_heads must be positive, got 0"),
         ({"units": 0}, "units must be positive, got 0"),
         ({"feed_forward": -1}, "feed_forward must be positive, got -1"),
-        ({"context_vocabulary": 0}, "context_vocabulary must be positive, got 0"),
-        ({"target_vocabulary": 0}, "target_vocabulary must be positive, got 0"),
+        ({"context_vocabulary_size": 0}, "context_vocabulary_size must be positive, got 0"),
+        ({"target_vocabulary_size": 0}, "target_vocabulary_size must be positive, got 0"),
         ({"max_positions": 0}, "max_positions must be positive, got 0"),
         ({"key_dim": 0}, "num_heads and key_dim must be positive integers, got 2 and 0"),
         ({"key_dim": -3}, "num_heads and key_dim must be positive integers, got 2 and -3"),

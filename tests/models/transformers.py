@@ -24,8 +24,8 @@ each_order = pytest.mark.parametrize(
 
 def build(**options):
     sizes = {
-        "context_vocabulary": CONTEXT,
-        "target_vocabulary": TARGET,
+        "context_vocabulary_size": CONTEXT,
+        "target_vocabulary_size": TARGET,
         "units": UNITS,
         "num_layers": LAYERS,
         "num_heads": H,

@@ -15,7 +15,7 @@ from keras_attention.training import MaskedCrossentropy
 from tests.numerics import as_numpy
 
 B, S, T, UNITS, CONTEXT, TARGET = 3, 7, 5, 16, 23, 29
-SIZES = {"context_vocabulary": CONTEXT, "target_vocabulary": TARGET, "units": UNITS}
+SIZES = {"context_vocabulary_size": CONTEXT, "target_vocabulary_size": TARGET, "units": UNITS}
 
 
 @dataclass(frozen=True, eq=False)

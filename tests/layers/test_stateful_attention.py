@@ -36,7 +36,7 @@ INPUTS = draw(B, T, Q), draw(B, S, K), draw(B, S, D)
 def filled(name):
     """Make a layer and give every weight, biases too, numbers of its own; and these as float64."""
     layer = MAKE[name]()
-    layer.build(*(x.shape for x in INPUTS))
+    layer.build(*(INPUTS[place].shape for place in (0, 2, 1)))
     rng = np.random.default_rng(1)
     layer.set_weights([rng.normal(0, 0.5, w.shape).astype("float32") for w in layer.weights])
     return layer, named(layer)
@@ -52,8 +52,11 @@ def named(layer):
 
 
 def ask(layer, query, keys, values, mask=MASK):
+    query, keys, values = map(ops.convert_to_tensor, (query, keys, values))
     read, weights = layer(
-        *map(ops.convert_to_tensor, (query, keys, values)),
+        query,
+        values,
+        keys,
         attention_mask=ops.convert_to_tensor(mask),
         return_attention_scores=True,
     )
@@ -180,22 +183,22 @@ def test_step_by_step_equals_all_at_once(name):
     layer, _ = filled(name)
     reads, weights = ask(layer, *INPUTS)
     query, keys, values = map(ops.convert_to_tensor, INPUTS)
-    memory = layer.remember(keys, values, ops.convert_to_tensor(MASK))
-    past = layer.initial_past(memory.mask)
+    memory = layer.project_memory(values, keys, ops.convert_to_tensor(MASK))
+    state = layer.initial_state(memory.mask)
     for t in range(T):
-        read, alpha, past = layer.look(query[:, t : t + 1], memory, past)
+        read, alpha, state = layer.attend(query[:, t : t + 1], memory, state)
         assert_close(read, reads[:, t : t + 1])
         assert_close(alpha, weights[:, t : t + 1])
 
 
 @pytest.mark.parametrize("name", MAKE)
-def test_a_pause_between_two_looks_changes_nothing(name):
+def test_a_pause_between_two_queries_changes_nothing(name):
     layer, _ = filled(name)
     reads, _ = ask(layer, *INPUTS)
     query, keys, values = map(ops.convert_to_tensor, INPUTS)
-    memory = layer.remember(keys, values, ops.convert_to_tensor(MASK))
-    first, _, past = layer.look(query[:, :2], memory, layer.initial_past(memory.mask))
-    second, _, _ = layer.look(query[:, 2:], memory, past)
+    memory = layer.project_memory(values, keys, ops.convert_to_tensor(MASK))
+    first, _, state = layer.attend(query[:, :2], memory, layer.initial_state(memory.mask))
+    second, _, _ = layer.attend(query[:, 2:], memory, state)
     assert_close(ops.concatenate([first, second], axis=1), reads)
 
 
@@ -286,7 +289,7 @@ def test_a_sentence_alone_equals_the_same_sentence_in_a_batch(name):
 def test_a_filter_of_one_tap_sees_what_one_of_three_sees_in_its_middle():
     one, three = (LocationAwareAttention(UNITS, CHANNELS, taps) for taps in (1, 3))
     for layer in (one, three):
-        layer.build(*(x.shape for x in INPUTS))
+        layer.build(*(INPUTS[place].shape for place in (0, 2, 1)))
     for weight, wider in zip(one.weights, three.weights, strict=True):
         values = draw(*weight.shape)
         weight.assign(values)

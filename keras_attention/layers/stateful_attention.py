@@ -1,13 +1,14 @@
-"""Attention with a past: where to look depends on where one has looked.
+"""Attention with a state: where a query attends depends on where earlier queries attended.
 
-s_tj = vᵀ tanh(W q_t + U k_j + f(past)_j + b),   α_t = softmax_j(s_t),   past ← g(past, α_t, …)
+s_tj = vᵀ tanh(W q_t + U k_j + f(state)_j + b),  α_t = softmax_j(s_t),  state ← g(state, α_t, …)
 """
 
 import keras
 from keras import layers, ops
 
 from keras_attention.layers import loop
-from keras_attention.layers.attention import Attention, Memory, full_mask
+from keras_attention.layers.base import Attention, Memory, full_mask
+from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import (
     gated_update,
     location_features,
@@ -18,12 +19,13 @@ from keras_attention.ops import (
 )
 
 
-class AttentionWithAPast(Attention):
-    """Additive attention that adds what it recalls of the past; a subclass says what that is.
+class StatefulAttention(WeightedLayer, Attention):
+    """Additive attention whose scores depend on a state; a subclass says on which.
 
     Args:
         units: width of the hidden layer.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of the weights, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
     """
 
     def __init__(self, units, **kwargs):
@@ -32,70 +34,68 @@ class AttentionWithAPast(Attention):
             raise ValueError(f"units must be a positive integer, got {units}")
         self.units = units
 
-    def build_parts(self, query_shape, keys_shape, values_shape):
-        self.query_kernel = self._kernel("query_kernel", (query_shape[-1], self.units))
-        self.key_kernel = self._kernel("key_kernel", (keys_shape[-1], self.units))
-        self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
-        self.v = self._kernel("v", (self.units,))
-        self.build_past(query_shape, values_shape)
+    def build_parts(self, query_shape, value_shape, key_shape):
+        self.query_kernel = self.add_kernel("query_kernel", (query_shape[-1], self.units))
+        self.key_kernel = self.add_kernel("key_kernel", (key_shape[-1], self.units))
+        self.bias = self.add_bias("bias", (self.units,))
+        self.v = self.add_kernel("v", (self.units,))
+        self.build_state(query_shape, value_shape)
 
-    def _kernel(self, name, shape):
-        return self.add_weight(shape=shape, initializer="glorot_uniform", name=name)
-
-    def build_past(self, query_shape, values_shape):
-        """Make the weights that read and write the past."""
+    def build_state(self, query_shape, value_shape):
+        """Make the weights that read and update the state."""
         raise NotImplementedError
 
-    def recall(self, past, mask):
-        """Return f(past), (B, S, units) or (B, 1, units), and the past."""
+    def state_features(self, state, mask):
+        """Return f(state), (B, S, units) or (B, 1, units), and the state."""
         raise NotImplementedError
 
-    def record(self, past, weights, query, memory):
-        """Return the past after a look with a query (B, Q) that gave weights (B, S)."""
+    def next_state(self, state, weights, query, memory):
+        """Return the state after a query (B, Q) with the weights (B, S)."""
         raise NotImplementedError
 
-    def remember(self, keys, values=None, attention_mask=None):
-        values = keys if values is None else values
-        projected = ops.cast(project(keys, self.key_kernel) + self.bias, "float32")
-        return Memory(projected, values, full_mask(keys, attention_mask))
+    def project_memory(self, value, key=None, attention_mask=None):
+        key = value if key is None else key
+        projected = ops.cast(project(key, self.key_kernel) + self.bias, "float32")
+        return Memory(projected, value, full_mask(value, attention_mask))
 
-    def look(self, query, memory, past, noise=None):
-        def look_once(query, past):
-            recalled, past = self.recall(past, memory.mask)
+    def attend(self, query, memory, state):
+        def step(query, state):
+            features, state = self.state_features(state, memory.mask)
             projected = project(query, self.query_kernel)[:, None]
-            known = memory.keys + ops.cast(recalled, "float32")
-            scores = tanh_network(projected, known, self.v)[:, 0]
+            keys = memory.keys + ops.cast(features, "float32")
+            scores = tanh_network(projected, keys, self.v)[:, 0]
             weights = masked_softmax(scores, memory.mask)
             read = ops.matmul(ops.cast(weights, memory.values.dtype)[:, None], memory.values)
-            return (read[:, 0], weights), self.record(past, weights, query, memory)
+            return (read[:, 0], weights), self.next_state(state, weights, query, memory)
 
         if query.shape[1] == 1:  # a step of a decoder, which has a loop of its own
-            (read, weights), past = look_once(query[:, 0], past)
-            return read[:, None], weights[:, None], past
-        (read, weights), past = loop.run(loop.Cell(look_once, past), query)
-        return read, weights, past
+            (read, weights), state = step(query[:, 0], state)
+            return read[:, None], weights[:, None], state
+        (read, weights), state = loop.run(loop.Cell(step, state), query)
+        return read, weights, state
 
     def get_config(self):
         return {**super().get_config(), "units": self.units}
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class CoverageAttention(AttentionWithAPast):
+class CoverageAttention(StatefulAttention):
     """Additive attention that knows how much of each position it has read: f = w_c Σ_{t′<t} α_t′.
 
-    Eq. 10 and 11 of See, Liu, Manning (2017). Our names / theirs: query / s_t, keys / h_i,
+    Eq. 10 and 11 of See, Liu, Manning (2017). Our names / theirs: query / s_t, key / h_i,
     `query_kernel` / W_s, `key_kernel` / W_h, `coverage_kernel` / w_c, `bias` / b_attn. The price of
     reading twice, eq. 12, is `keras_attention.ops.coverage_loss` of the weights; it is not added to
     the loss by itself, and the authors found that coverage did little for them without it.
 
     Args:
         units: width of the hidden layer.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of the weights, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         query: (B, T, Q), or (B, Q) for a single query; query t knows the weights before t.
-        keys: (B, S, K).
-        values: (B, S, D). Defaults to the keys.
+        value: (B, S, D).
+        key: (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S), True where a query may look.
         return_attention_scores: whether to return `(read, weights)`.
 
@@ -109,38 +109,40 @@ class CoverageAttention(AttentionWithAPast):
         See, Liu, Manning (2017), Get to the point, arXiv:1704.04368.
     """
 
-    def build_past(self, query_shape, values_shape):
-        self.coverage_kernel = self._kernel("coverage_kernel", (1, self.units))
+    def build_state(self, query_shape, value_shape):
+        self.coverage_kernel = self.add_kernel("coverage_kernel", (1, self.units))
 
-    def initial_past(self, mask):
-        """Return the coverage before the first look, (B, S): 0."""
+    def initial_state(self, mask):
+        """Return the coverage before the first query, (B, S): 0."""
         return [ops.zeros_like(mask, dtype="float32")]
 
-    def recall(self, past, mask):
-        (coverage,) = past
-        return coverage[..., None] * ops.cast(self.coverage_kernel, "float32"), past
+    def state_features(self, state, mask):
+        (coverage,) = state
+        return coverage[..., None] * ops.cast(self.coverage_kernel, "float32"), state
 
-    def record(self, past, weights, query, memory):
-        return [past[0] + weights]
+    def next_state(self, state, weights, query, memory):
+        (coverage,) = state
+        return [coverage + weights]
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class NeuralCoverageAttention(AttentionWithAPast):
+class NeuralCoverageAttention(StatefulAttention):
     """Additive attention with an RNN at each position, which remembers its alignments.
 
     C_tj = GRU(C_{t−1,j}, [α_tj; v_j; q_t]),   f = V C_{t−1}: the neural coverage of Tu et al.
     (2016), section 3.2.2, and the lecture notes' "explicitly remember past alignments with an RNN".
-    Our names / theirs: query / t_{i−1}, values / h_j, `coverage_kernel` / V_a.
+    Our names / theirs: query / t_{i−1}, value / h_j, `coverage_kernel` / V_a.
 
     Args:
         units: width of the hidden layer.
         coverage_units: width of the RNN at each position.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of the weights, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         query: (B, T, Q), or (B, Q) for a single query; query t knows the weights before t.
-        keys: (B, S, K).
-        values: (B, S, D). Defaults to the keys.
+        value: (B, S, D).
+        key: (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S), True where a query may look.
         return_attention_scores: whether to return `(read, weights)`.
 
@@ -161,44 +163,44 @@ class NeuralCoverageAttention(AttentionWithAPast):
             raise ValueError(f"coverage_units must be a positive integer, got {coverage_units}")
         self.coverage_units = coverage_units
 
-    def build_past(self, query_shape, values_shape):
-        self.coverage_kernel = self._kernel("coverage_kernel", (self.coverage_units, self.units))
+    def build_state(self, query_shape, value_shape):
+        self.coverage_kernel = self.add_kernel("coverage_kernel", (self.coverage_units, self.units))
         gates = 3 * self.coverage_units
-        self.weight_to_gates = self._kernel("weight_to_gates", (1, gates))
-        self.value_to_gates = self._kernel("value_to_gates", (values_shape[-1], gates))
-        self.query_to_gates = self._kernel("query_to_gates", (query_shape[-1], gates))
-        self.recurrent_kernel = self._kernel("recurrent_kernel", (self.coverage_units, gates))
-        self.gate_bias = self.add_weight(shape=(gates,), initializer="zeros", name="gate_bias")
+        self.weight_to_gates = self.add_kernel("weight_to_gates", (1, gates))
+        self.value_to_gates = self.add_kernel("value_to_gates", (value_shape[-1], gates))
+        self.query_to_gates = self.add_kernel("query_to_gates", (query_shape[-1], gates))
+        self.recurrent_kernel = self.add_kernel("recurrent_kernel", (self.coverage_units, gates))
+        self.gate_bias = self.add_bias("gate_bias", (gates,))
 
-    def remember(self, keys, values=None, attention_mask=None):
-        memory = super().remember(keys, values, attention_mask)
+    def project_memory(self, value, key=None, attention_mask=None):
+        memory = super().project_memory(value, key, attention_mask)
         to_gates = project(memory.values, self.value_to_gates) + self.gate_bias
         return memory._replace(more=to_gates)
 
-    def initial_past(self, mask):
-        """Return the coverage before the first look, (B, S, coverage_units): 0."""
+    def initial_state(self, mask):
+        """Return the coverage before the first query, (B, S, coverage_units): 0."""
         zeros = ops.zeros_like(mask, dtype=self.compute_dtype)
         return [ops.repeat(zeros[..., None], self.coverage_units, axis=-1)]
 
-    def recall(self, past, mask):
-        (coverage,) = past
-        return project(coverage, self.coverage_kernel), past
+    def state_features(self, state, mask):
+        (coverage,) = state
+        return project(coverage, self.coverage_kernel), state
 
-    def record(self, past, weights, query, memory):
+    def next_state(self, state, weights, query, memory):
         inputs = (
             memory.more
             + ops.cast(weights, memory.values.dtype)[..., None] * self.weight_to_gates
             + project(query, self.query_to_gates)[:, None]
         )
-        (coverage,) = past
+        (coverage,) = state
         return [gated_update(coverage, inputs, self.recurrent_kernel)]
 
     def get_config(self):
         return {**super().get_config(), "coverage_units": self.coverage_units}
 
 
-class _ConvolvingAttention(AttentionWithAPast):
-    """Attention that convolves the weights of the look before."""
+class _ConvolvingAttention(StatefulAttention):
+    """Attention that convolves the weights of the query before."""
 
     def __init__(self, units, channels, taps, **kwargs):
         super().__init__(units, **kwargs)
@@ -208,8 +210,8 @@ class _ConvolvingAttention(AttentionWithAPast):
             )
         self.channels, self.taps = channels, taps
 
-    def build_past(self, query_shape, values_shape):
-        self.filters = self._kernel("filters", (self.taps, 1, self.channels))
+    def build_state(self, query_shape, value_shape):
+        self.filters = self.add_kernel("filters", (self.taps, 1, self.channels))
 
     def features(self, weights, mask):
         filters = ops.cast(self.filters, "float32")
@@ -224,20 +226,21 @@ class LocationAwareAttention(_ConvolvingAttention):
     """Additive attention that also sees where it looked last: content and location in one score.
 
     f = V (F ∗ α_{t−1}): the hybrid of Chorowski et al. (2015), eq. 8 and 9. Our names / theirs:
-    query / s_{i−1}, keys / h_j, `query_kernel` / W, `key_kernel` / V, `filters` / F,
-    `location_kernel` / U, `bias` / b, `v` / w. Before the first look the weights are taken to be
+    query / s_{i−1}, key / h_j, `query_kernel` / W, `key_kernel` / V, `filters` / F,
+    `location_kernel` / U, `bias` / b, `v` / w. Before the first query the weights are taken to be
     uniform. It tells apart what is equal in content and different in place.
 
     Args:
         units: width of the hidden layer.
         channels: number of filters.
         taps: width of a filter, odd.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of the weights, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         query: (B, T, Q), or (B, Q) for a single query; query t knows the weights of t − 1.
-        keys: (B, S, K).
-        values: (B, S, D). Defaults to the keys.
+        value: (B, S, D).
+        key: (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S), True where a query may look.
         return_attention_scores: whether to return `(read, weights)`.
 
@@ -256,19 +259,19 @@ class LocationAwareAttention(_ConvolvingAttention):
     def __init__(self, units, channels=8, taps=7, **kwargs):
         super().__init__(units, channels, taps, **kwargs)
 
-    def build_past(self, query_shape, values_shape):
-        super().build_past(query_shape, values_shape)
-        self.location_kernel = self._kernel("location_kernel", (self.channels, self.units))
+    def build_state(self, query_shape, value_shape):
+        super().build_state(query_shape, value_shape)
+        self.location_kernel = self.add_kernel("location_kernel", (self.channels, self.units))
 
-    def initial_past(self, mask):
-        """Return the weights before the first look, (B, S): uniform."""
+    def initial_state(self, mask):
+        """Return the weights before the first query, (B, S): uniform."""
         return [uniform_weights(mask)]
 
-    def recall(self, past, mask):
+    def state_features(self, state, mask):
         kernel = ops.cast(self.location_kernel, "float32")
-        return project(self.features(past[0], mask), kernel), past
+        return project(self.features(state[0], mask), kernel), state
 
-    def record(self, past, weights, query, memory):
+    def next_state(self, state, weights, query, memory):
         return [weights]
 
 
@@ -283,12 +286,13 @@ class RecurrentLocationAttention(_ConvolvingAttention):
         units: width of the hidden layer and of the LSTM.
         channels: number of filters.
         taps: width of a filter, odd.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of the weights, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         query: (B, T, Q), or (B, Q) for a single query; query t knows the weights before t.
-        keys: (B, S, K).
-        values: (B, S, D). Defaults to the keys.
+        value: (B, S, D).
+        key: (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S), True where a query may look.
         return_attention_scores: whether to return `(read, weights)`.
 
@@ -307,21 +311,21 @@ class RecurrentLocationAttention(_ConvolvingAttention):
         super().__init__(units, channels, taps, **kwargs)
         self.cell = layers.LSTMCell(units, dtype=self.dtype_policy, name="alignment")
 
-    def build_past(self, query_shape, values_shape):
-        super().build_past(query_shape, values_shape)
+    def build_state(self, query_shape, value_shape):
+        super().build_state(query_shape, value_shape)
         self.cell.build((None, self.channels))
 
-    def initial_past(self, mask):
+    def initial_state(self, mask):
         """Return uniform weights (B, S), and the states of the LSTM, 2 × (B, units): 0."""
         zeros = ops.zeros_like(mask[:, 0], dtype=self.compute_dtype)
         state = ops.repeat(zeros[:, None], self.units, axis=-1)
         return [uniform_weights(mask), state, state]
 
-    def recall(self, past, mask):
-        weights, *states = past
+    def state_features(self, state, mask):
+        weights, *states = state
         features = ops.max(ops.relu(self.features(weights, mask)), axis=1)
         output, states = self.cell(ops.cast(features, self.compute_dtype), states)
         return output[:, None], [weights, *states]
 
-    def record(self, past, weights, query, memory):
-        return [weights, *past[1:]]
+    def next_state(self, state, weights, query, memory):
+        return [weights, *state[1:]]
