@@ -124,7 +124,7 @@ class _Looks(NamedTuple):
     def block(self, n):
         """Make the n-th block of attention."""
         return CausalSelfAttention(
-            MultiHeadAttention(*self), norm_first=True, name=f"self_attention_{n}"
+            MultiHeadAttention(**self._asdict()), norm_first=True, name=f"self_attention_{n}"
         )
 
 

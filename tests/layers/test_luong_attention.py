@@ -47,7 +47,7 @@ def test_equals_a_loop_with_the_general_score():
         expected_weights[b, t, seen] = alpha
         expected[b, t] = np.tanh(np.concatenate([c, h]) @ w_c)
     assert_close(weights, expected_weights)
-    assert_close(output, expected)
+    assert_close(output, expected, 3e-6)
 
 
 @pytest.mark.parametrize(
