@@ -5,6 +5,7 @@ Imports no backend, so that the trunk's tests run on each of them.
 
 import gc
 import importlib.util
+import itertools
 import os
 import shutil
 import sys
@@ -111,6 +112,9 @@ def files(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
+TESTS_RUN = itertools.count(1)
+
+
 class XLA:
     """Whether TensorFlow's programs are compiled where the package asks for it."""
 
@@ -138,15 +142,15 @@ def programs_are_compiled_where_they_are_the_claim():
         yield
 
 
-@pytest.fixture(scope="module", autouse=True)
-def programs_end_with_their_module():
-    """Let JAX forget what it compiled, module by module.
+@pytest.fixture(autouse=True)
+def programs_are_forgotten():
+    """Let JAX forget what it compiled, every hundred tests.
 
-    Every program maps memory of its own; some thousands of them reach the number of mappings
-    that Linux allows a process (vm.max_map_count), and the process crashes.
+    Every program has memory of its own, and maps it: a process with some thousands of them takes
+    gigabytes, and crashes at the number of mappings that Linux allows (vm.max_map_count).
     """
     yield
-    if "jax" in sys.modules:
+    if "jax" in sys.modules and next(TESTS_RUN) % 100 == 0:
         gc.collect()
         sys.modules["jax"].clear_caches()
 
