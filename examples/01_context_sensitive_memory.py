@@ -668,11 +668,11 @@ if not QUICK:
 #
 # ### With √K and without it
 #
-# Words of two languages are embedded in 512 numbers of variance 1, and a query has to find its
+# Words of two languages are embedded in 2,048 numbers of variance 1, and a query has to find its
 # translation among the keys. The only difference is the division by √K:
 
 # %%
-DEEP, WORDS = 512, 64
+DEEP, WORDS = 2048, 64
 
 
 def two_languages(rng, wanted):

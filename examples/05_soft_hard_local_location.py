@@ -519,7 +519,7 @@ def circle_reader(marginal):
     points = keras.ops.stack([keras.ops.cos(angles), keras.ops.sin(angles)], axis=-1)
     to_logits = layers.Dense(LABELS)
     read, weights = ContextSensitiveMemory("general")(
-        inputs["query"], inputs["keys"], points, return_attention_scores=True
+        inputs["query"], value=points, key=inputs["keys"], return_attention_scores=True
     )
     if not marginal:
         return keras.Model(inputs, to_logits(read))

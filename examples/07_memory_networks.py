@@ -191,7 +191,7 @@ print(f"logits of {len(words)} words, weights of {weights.shape[1]} hops: equal"
 # %%
 rng = np.random.default_rng(0)
 u, m, c = (rng.normal(size=shape).astype("float32") for shape in ((4,), (6, 4), (6, 4)))
-after, p = layers.MemoryHop()(u[None], m[None], c[None], return_attention_scores=True)
+after, p = layers.MemoryHop()(u[None], value=c[None], key=m[None], return_attention_scores=True)
 np.testing.assert_allclose(softmax(m @ u), ops.convert_to_numpy(p)[0, :, 0], atol=1e-5)
 np.testing.assert_allclose(u + softmax(m @ u) @ c, ops.convert_to_numpy(after)[0], atol=1e-5)
 

@@ -77,7 +77,7 @@ def build_chain(with_mechanism):
     names, x = ops.one_hot(keys, NODES), ops.one_hot(target, NODES + 1)
     cell, attention = layers.GRUCell(UNITS), ContextSensitiveMemory("general")
     if with_mechanism:
-        x = AttentionRNN(RecurThenAttend(cell, attention))(x, names, contents)
+        x = AttentionRNN(RecurThenAttend(cell, attention))(x, value=contents, key=names)
     else:
         x = attention(layers.RNN(cell, return_sequences=True)(x), value=contents, key=names)
     return keras.Model([target, keys, after, values], layers.Dense(LABELS, name="logits")(x))

@@ -178,7 +178,13 @@ class ScoredAttention(Attention):
 
     def project_memory(self, value, key=None, attention_mask=None):
         key = value if key is None else key
-        return Memory(self.score.project(key), value, attention_mask)
+        mask = self.score.mask(key)
+        if mask is None:
+            mask = attention_mask
+        elif attention_mask is not None:
+            mask = mask[:, None] if len(attention_mask.shape) == 3 else mask
+            mask = ops.logical_and(mask, attention_mask)
+        return Memory(self.score.project(key), value, mask)
 
     def attend(self, query, memory, state):
         scores = self.score.compare(query, memory.keys)

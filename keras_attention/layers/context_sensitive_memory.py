@@ -5,7 +5,7 @@
 
 import keras
 
-from keras_attention.layers.base import Memory, ScoredAttention
+from keras_attention.layers.base import ScoredAttention
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import lookup, project
 
@@ -93,7 +93,7 @@ class ContextSensitiveMemory(WeightedLayer, ScoredAttention):
             key = project(key, self.key_kernel)
         if self.value_kernel is not None:
             value = project(value, self.value_kernel)
-        return Memory(self.score.project(key), value, attention_mask)
+        return super().project_memory(value, key, attention_mask)
 
     def attend(self, query, memory, state):
         if self.query_kernel is not None:

@@ -26,7 +26,7 @@ class _LocalAttention(ScoredAttention):
 
     def project_memory(self, value, key=None, attention_mask=None):
         memory = super().project_memory(value, key, attention_mask)
-        return memory._replace(mask=full_mask(value, attention_mask))
+        return memory._replace(mask=full_mask(value, memory.mask))
 
     def centres(self, query, lengths, state):
         """Return the centres (B, T) of the windows, and the next state; the lengths are (B, 1)."""

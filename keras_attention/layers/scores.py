@@ -66,6 +66,10 @@ class Score(keras.layers.Layer):
         """Score queries (B, T, Q) against projected keys: (B, T, S)."""
         raise NotImplementedError
 
+    def mask(self, keys):
+        """Return which keys (B, S, K) can be scored, booleans (B, S), or None: all of them."""
+        del keys
+
     def call(self, query, keys):
         return self.compare(query, self.project(keys))
 
@@ -224,7 +228,7 @@ class LocationScore(WeightedLayer, Score):
     """(W q)_j, `keras_attention.ops.location`: the query alone says at which position to look.
 
     Args:
-        longest: S_max; positions from there on are never looked at.
+        longest: S_max. Positions from there on get no weight.
         **kwargs: initializers, regularizers and constraints of the weights, as for
             `keras.layers.Dense`; the rest as for every Keras layer.
 
@@ -249,6 +253,12 @@ class LocationScore(WeightedLayer, Score):
 
     def compare(self, query, projected):
         return scores.location(query, self.kernel, ops.shape(projected)[1])
+
+    def mask(self, keys):
+        if keys.shape[1] is not None and keys.shape[1] <= self.longest:
+            return None
+        reached = scores.location_mask(ops.shape(keys)[1], self.longest)
+        return ops.broadcast_to(reached, ops.shape(keys)[:2])
 
     def get_config(self):
         return {**super().get_config(), "longest": self.longest}

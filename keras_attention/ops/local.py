@@ -6,7 +6,7 @@
 from keras import ops
 
 from keras_attention.ops.lookup import Lookup, lookup
-from keras_attention.ops.masks import UNREACHABLE, align_mask
+from keras_attention.ops.masks import align_mask
 from keras_attention.ops.projections import project
 
 
@@ -82,8 +82,7 @@ def local_lookup(scores, values, centres, half_width, mask=None, favour=None):
     if mask is not None:
         seen = ops.logical_and(seen, align_mask(mask, scores))
     if favour == "scores":
-        favoured = scores * gaussian(centres, length, half_width)
-        scores = ops.where(scores > UNREACHABLE / 2, favoured, scores)
+        scores = scores * gaussian(centres, length, half_width)
     read, weights, scores = lookup(scores, values, seen)
     if favour == "weights":
         weights = weights * gaussian(centres, length, half_width)

@@ -82,7 +82,7 @@ def masked_softmax(scores, mask=None, axis=-1, temperature=1.0):
     XLA inside a recurrent loop on the TensorFlow backend.
 
     Args:
-        scores: numbers of any shape; what is `UNREACHABLE` may not be looked at.
+        scores: numbers of any shape.
         mask: booleans that broadcast to the scores, or None: everything may be looked at.
         axis: the axis that is summed to 1, that of the source positions.
         temperature: what the scores are divided by.
@@ -95,6 +95,7 @@ def masked_softmax(scores, mask=None, axis=-1, temperature=1.0):
         scores = ops.where(mask, scores, UNREACHABLE)
     peak = ops.stop_gradient(ops.max(scores, axis=axis, keepdims=True))
     shares = ops.exp((scores - peak) / temperature)
-    shares = ops.where(scores > UNREACHABLE / 2, shares, 0.0)
+    if mask is not None:
+        shares = ops.where(mask, shares, 0.0)
     total = ops.sum(shares, axis=axis, keepdims=True)
     return shares / ops.where(total > 0, total, 1.0)

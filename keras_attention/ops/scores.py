@@ -17,7 +17,6 @@ import math
 
 from keras import ops
 
-from keras_attention.ops.masks import UNREACHABLE
 from keras_attention.ops.projections import project
 
 _SHORTEST = 1e-3  # of a vector with a direction: keeps the cosine's gradient finite at the origin
@@ -173,12 +172,17 @@ def location(query, kernel, length):
     Args:
         query: (B, T, Q).
         kernel: W, (Q, S_max), a column for each position of the longest memory.
-        length: S. Positions from S_max on are never looked at.
+        length: S. Positions from S_max on have no column of their own, and must be masked, see
+            `location_mask`.
 
     Returns:
         Scores (B, T, S), float32.
     """
     scores = ops.cast(project(query, kernel), "float32")
-    positions, longest = ops.arange(length), kernel.shape[-1]
-    known = ops.take(scores, ops.minimum(positions, longest - 1), axis=-1)
-    return ops.where(positions < longest, known, UNREACHABLE)
+    columns = ops.minimum(ops.arange(length), kernel.shape[-1] - 1)
+    return ops.take(scores, columns, axis=-1)
+
+
+def location_mask(length, longest):
+    """Return which of S positions a `location` score of S_max columns reaches: booleans (S,)."""
+    return ops.arange(length) < longest
