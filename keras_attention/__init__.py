@@ -12,7 +12,6 @@ The rooms, in reading order; a module imports only modules that stand above it:
 - `installing`: what to type to install this package, and its extras.
 - `files`: output that appears whole or not at all.
 - `downloads`: files from the web, fetched once and checked.
-- `heap`: memory that was freed, kept for the next step.
 - `text`: strings to ids and back: `normalize`, `Vocabulary`, `WordPieces`.
 - `grammar_files`: words and rules of a synchronous grammar, read from a folder and checked.
 - `grammar`: the bundled corpus, Spanish–English pairs with their gold word alignment.
@@ -65,7 +64,6 @@ _ROOMS = (
     "files",
     "grammar",
     "grammar_files",
-    "heap",
     "installing",
     "lab",
     "plotting",

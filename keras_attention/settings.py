@@ -56,7 +56,7 @@ class Settings:
     Attributes:
         model: name of the builder, a key of `keras_attention.models.BUILDERS`.
         attention: name of an attention that the model can do with, see
-            `keras_attention.models.attentions`.
+            `keras_attention.models.attention_factory`.
         score: name of a score, where model and attention leave a choice.
         half_width: of the window of local attention.
         pooling: of a model without attention.

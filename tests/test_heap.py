@@ -4,13 +4,13 @@ import sys
 
 import pytest
 
-from keras_attention import heap
+from keras_attention.cli import heap
 
 # Buffers come and go as those of training steps do: of changing sizes, and each page is touched.
 STEPS = """
 import resource, sys
 import numpy as np
-from keras_attention import heap
+from keras_attention.cli import heap
 if "keep" in sys.argv:
     assert heap.keep_freed_memory()
 MIB = 2**20

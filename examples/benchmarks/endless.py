@@ -17,7 +17,7 @@ class Endless:
         import keras
 
         from keras_attention import models
-        from keras_attention.heap import keep_freed_memory
+        from keras_attention.cli.heap import keep_freed_memory
         from keras_attention.text import END, SPECIAL_WORDS, Vocabulary
         from keras_attention.training import compile_for_training
         from keras_attention.translator import Translator

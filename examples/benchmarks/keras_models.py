@@ -74,7 +74,7 @@ class ThisPackage(_Trainer):
     ):
         import keras
 
-        from keras_attention.heap import keep_freed_memory
+        from keras_attention.cli.heap import keep_freed_memory
 
         if keep_memory:
             keep_freed_memory()

@@ -51,7 +51,7 @@ def compare(
     two CPU cores. What is in the folder already is used, so a command that was interrupted goes on.
     """
     from keras_attention import comparison, corpora, runs
-    from keras_attention.heap import keep_freed_memory
+    from keras_attention.cli.heap import keep_freed_memory
 
     keep_freed_memory()
     given = {

@@ -25,7 +25,7 @@ def demo(
     sentence should use its words: people, animals, food and things; in the present or the past.
     """
     from keras_attention import corpora, plotting, runs, scoring, text
-    from keras_attention.heap import keep_freed_memory
+    from keras_attention.cli.heap import keep_freed_memory
 
     keep_freed_memory()
     plotting.check_plot_path(plot)

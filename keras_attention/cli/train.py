@@ -229,7 +229,7 @@ def _train(arguments, processes):
 
 def _run(arguments, distribution):
     from keras_attention import corpora, runs
-    from keras_attention.heap import keep_freed_memory
+    from keras_attention.cli.heap import keep_freed_memory
 
     keep_freed_memory()
     out, resume = arguments["out"], arguments["resume"]

@@ -11,8 +11,8 @@ draws from outside; so they are what these functions are tested against, not wha
 """
 
 from keras_attention.decoding.beam import beam_search
-from keras_attention.decoding.contract import Generated, check_options
 from keras_attention.decoding.generator import Generator
+from keras_attention.decoding.options import Generated, check_options
 from keras_attention.decoding.programs import Programs
 from keras_attention.decoding.sampling import generate
 

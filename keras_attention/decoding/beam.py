@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from keras import ops, tree
 
 from keras_attention.decoding import logits as on_logits
-from keras_attention.decoding.contract import PADDING, Generated, check_options
 from keras_attention.decoding.loop import Carry, until_done
+from keras_attention.decoding.options import PADDING, Generated, check_options
 
 
 class _Hypotheses(NamedTuple):

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 
 from keras_attention.decoding.beam import beam_search
-from keras_attention.decoding.contract import Generated, check_options
+from keras_attention.decoding.options import Generated, check_options
 from keras_attention.decoding.programs import Programs
 from keras_attention.decoding.sampling import generate
 

@@ -9,7 +9,7 @@ import math
 
 from keras import ops
 
-from keras_attention.decoding.contract import PADDING
+from keras_attention.decoding.options import PADDING
 
 _HALVINGS = 32
 

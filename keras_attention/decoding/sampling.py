@@ -3,8 +3,8 @@
 from keras import ops, tree
 
 from keras_attention.decoding import logits as on_logits
-from keras_attention.decoding.contract import PADDING, Generated, check_options
 from keras_attention.decoding.loop import Carry, until_done
+from keras_attention.decoding.options import PADDING, Generated, check_options
 
 
 def generate(

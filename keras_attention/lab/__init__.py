@@ -14,9 +14,9 @@ from keras_attention.lab import (
     hopfield,
     stories,
 )
-from keras_attention.lab.collection import PAGE_FILE, perform_all, runs_of
 from keras_attention.lab.experiment import Experiment, perform
 from keras_attention.lab.report import Figure, Report
+from keras_attention.lab.run_all import PAGE_FILE, perform_all, runs_of
 
 EXPERIMENTS = {
     **algorithms.EXPERIMENTS,

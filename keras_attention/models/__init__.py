@@ -8,6 +8,7 @@ from keras_attention.models.character_model import (
     look_back,
 )
 from keras_attention.models.deep_recurrent_attention import build_deep_recurrent_attention
+from keras_attention.models.inference import Step, attention, encode, most_tokens, step
 from keras_attention.models.memory_network import (
     build_memory_network,
     memory_hops,
@@ -19,7 +20,6 @@ from keras_attention.models.reinforced import Reinforced
 from keras_attention.models.rnn_attention import build_rnn_attention
 from keras_attention.models.seq2seq import build_seq2seq
 from keras_attention.models.transformer import build_transformer
-from keras_attention.models.views import Step, attention, encode, most_tokens, step
 
 BUILDERS = {
     "rnn": build_rnn_attention,

@@ -9,7 +9,7 @@ import keras
 from keras import layers
 
 from keras_attention.layers import AttendThenRecur
-from keras_attention.models.attentions import make_attention
+from keras_attention.models.attention_factory import make_attention
 from keras_attention.models.encoder_decoder import (
     annotate,
     build_attending_decoder,
@@ -47,9 +47,9 @@ def build_bilstm_attention(
         encoder_units: M₁, width of the encoder's LSTM in each direction; None: half the units,
             so that queries and keys are equally wide and every score applies (for even units).
         attention: `"global"` as in the notes; or another of
-            `keras_attention.models.attentions`: `"local_m"`, `"local_p"`, `"hard"`; with a past:
-            `"coverage"`, `"neural_coverage"`, `"location_aware"`, `"recurrent_location"`; or a
-            summary that ignores what is asked: `"last"`, `"max"`, `"mean"`.
+            `keras_attention.models.attention_factory`: `"local_m"`, `"local_p"`, `"hard"`; with a
+            state: `"coverage"`, `"neural_coverage"`, `"location_aware"`, `"recurrent_location"`; or
+            a summary that ignores the query: `"last"`, `"max"`, `"mean"`.
         score: of global, local and hard attention; by default the notes' network with two layers,
             `"two_layer"`, as wide as the query. `TwoLayerScore(10)` of
             `keras_attention.layers.scores` is as narrow as theirs.

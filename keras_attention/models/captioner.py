@@ -9,7 +9,7 @@ import keras
 from keras import layers, ops
 
 from keras_attention.layers import AttendThenRecur, OverFrames
-from keras_attention.models.attentions import make_attention
+from keras_attention.models.attention_factory import make_attention
 from keras_attention.models.encoder_decoder import build_attending_decoder, check_sizes
 
 ATTENTIONS = ("global", "hard", "last", "max", "mean")

@@ -8,7 +8,7 @@ import keras
 from keras import layers, ops
 
 from keras_attention.layers import CrossAttention
-from keras_attention.models.attentions import make_attention
+from keras_attention.models.attention_factory import make_attention
 from keras_attention.models.encoder_decoder import annotate, check_sizes, join
 
 ATTENTIONS = ("multi_head", "global", "local_p", "hard", "last", "max", "mean")
@@ -35,8 +35,8 @@ def build_rnn_attention(
         units: width of embeddings, GRUs and attention, D.
         attention: `"multi_head"`, one head of Keras' multi-head attention as in the tutorial; or
             `"global"`, `"local_p"`, `"hard"`, `"last"`, `"max"` or `"mean"`, see
-            `keras_attention.models.attentions`. The queries are computed all at once, so that
-            attentions with a past are for `build_bilstm_attention`.
+            `keras_attention.models.attention_factory`. All queries are computed at once, so
+            attentions with a state are for `build_bilstm_attention`.
         score: of global, local and hard attention, `"additive"` by default.
         half_width: of the window of local attention.
         name: name of the model.

@@ -4,7 +4,13 @@ Attention is one idea with small variations: *score → mask → normalise → r
 """
 
 from keras_attention.ops import addressing
-from keras_attention.ops.bags import position_encoding
+from keras_attention.ops.coverage import (
+    coverage,
+    coverage_loss,
+    gated_update,
+    location_features,
+    uniform_weights,
+)
 from keras_attention.ops.ctc import ctc_alignment, ctc_loss
 from keras_attention.ops.glimpses import glimpse, normal_log_probability
 from keras_attention.ops.hard import (
@@ -15,19 +21,12 @@ from keras_attention.ops.hard import (
     marginal_log_likelihood,
     reinforce,
 )
+from keras_attention.ops.kv_cache import tokens_in_ring, window_mask, write_in_ring
 from keras_attention.ops.local import gaussian, local_lookup, predicted_centres, window
 from keras_attention.ops.lookup import Lookup, lookup, retrieve
 from keras_attention.ops.masks import align_mask, causal_mask, masked_softmax, padding_mask
-from keras_attention.ops.past import (
-    coverage,
-    coverage_loss,
-    gated_update,
-    location_features,
-    uniform_weights,
-)
-from keras_attention.ops.positions import sinusoids
+from keras_attention.ops.positions import position_encoding, sinusoids
 from keras_attention.ops.projections import project
-from keras_attention.ops.ring import tokens_in_ring, window_mask, write_in_ring
 from keras_attention.ops.scores import (
     additive,
     concat,
