@@ -1,1 +1,1 @@
-"""The bundled corpus: a lexicon and rules, read by `keras_attention.grammar`."""
+"""The bundled corpus: a lexicon and rules, read by `keras_attention.corpora.grammar`."""

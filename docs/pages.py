@@ -24,7 +24,7 @@ ROOMS = (
     "decoding",
     "evaluation",
     "plotting",
-    "viewing",
+    "plotting.interactive",
     "translation",
     "translator",
     "writer",

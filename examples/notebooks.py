@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from examples.command import run
-from keras_attention.files import written_whole
+from keras_attention.storage import written_whole
 
 FOLDER = Path(__file__).parent
 MOST_BYTES = 1_000_000

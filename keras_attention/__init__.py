@@ -10,18 +10,16 @@ The rooms, in reading order; a module imports only modules that stand above it:
   `build_seq2seq`, `build_transformer`; and the views `encode`, `step` and `attention` over the
   layers of any of them.
 - `installing`: what to type to install this package, and its extras.
-- `files`: output that appears whole or not at all.
-- `downloads`: files from the web, fetched once and checked.
+- `storage`: output that appears whole or not at all; files from the web, fetched once and checked.
 - `text`: strings to ids and back: `normalize`, `Vocabulary`, `WordPieces`.
-- `grammar_files`: words and rules of a synchronous grammar, read from a folder and checked.
-- `grammar`: the bundled corpus, Spanish–English pairs with their gold word alignment.
-- `corpora`: where sentence pairs come from, how they are split and batched.
+- `corpora`: where sentence pairs come from, how they are split and batched; the bundled grammar,
+  which writes Spanish–English pairs with their gold word alignment.
 - `tasks`: examples for the lab: bits to copy, stories, digits in clutter, clips, characters.
 - `training`: masked loss and metrics, warm-up, checkpoints that survive a kill.
 - `decoding`: greedy decoding, sampling and beam search over a `step`; knows no model.
 - `evaluation`: BLEU, chrF, alignment error rate.
-- `plotting`: arrays and tokens to matplotlib; knows no model.
-- `viewing`: arrays and tokens to an HTML page that one can explore; knows no model.
+- `plotting`: arrays and tokens to matplotlib, or to an HTML page that one can explore; knows no
+  model.
 - `translation`: `Translation(text, tokens, attention)`, with its pictures.
 - `translator`: sentence to `Translation`; save and load.
 - `writer`: a character model that writes on from a prompt; save and load.
@@ -58,12 +56,8 @@ _ROOMS = (
     "corpora",
     "decoding",
     "distribution",
-    "downloads",
     "evaluation",
     "export",
-    "files",
-    "grammar",
-    "grammar_files",
     "installing",
     "lab",
     "plotting",
@@ -71,16 +65,16 @@ _ROOMS = (
     "scoring",
     "serving",
     "settings",
+    "storage",
     "tasks",
     "text",
     "translation",
     "translator",
-    "viewing",
     "watching",
     "writer",
 )
 _NAMES = {
-    "Grammar": "grammar",
+    "Grammar": "corpora",
     "Translation": "translation",
     "Translator": "translator",
     "Vocabulary": "text",

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_attention import runs, scoring
-from keras_attention.files import written_whole
 from keras_attention.plotting import plot_by_length
 from keras_attention.settings import CHOICES
+from keras_attention.storage import written_whole
 
 RESULTS_FILE, PICTURE_FILE = "comparison.json", "bleu-by-length.png"
 CONTENDERS = {

@@ -9,9 +9,9 @@ import keras
 
 from keras_attention import corpora, models
 from keras_attention.distribution.strategies import Distribution
-from keras_attention.files import remove, written_whole
 from keras_attention.plotting import plot_history
 from keras_attention.settings import Settings
+from keras_attention.storage import remove, written_whole
 from keras_attention.text import KINDS, SPECIAL_WORDS
 from keras_attention.training import (
     RunCheckpoint,

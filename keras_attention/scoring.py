@@ -157,7 +157,7 @@ def alignment_error_rates(translator, pairs, *, batch_size=64):
 
     Args:
         translator: a `Translator`.
-        pairs: pairs with `context`, `target` and `links`, as of `keras_attention.grammar`.
+        pairs: pairs with `context`, `target` and `links`, as of `keras_attention.corpora.grammar`.
         batch_size: sentences a batch.
 
     Returns:

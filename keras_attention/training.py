@@ -14,7 +14,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_attention.files import written_whole
+from keras_attention.storage import written_whole
 
 
 def _crossentropies(y_true, y_pred):

@@ -12,7 +12,7 @@ from keras_attention.plotting import (
     plot_attention_grid,
     plot_coloured_text,
 )
-from keras_attention.viewing import Panel, Side, View
+from keras_attention.plotting.interactive import Panel, Side, View
 
 # What looks at what: the letters of the two sentences, queries first
 _AXES = {"cross": ("T", "S"), "encoder": ("S", "S"), "decoder": ("T", "T")}
@@ -169,7 +169,7 @@ class Translation:
             path: an HTML file to write, or None. The page loads nothing from elsewhere.
 
         Returns:
-            A `keras_attention.viewing.View`; a notebook shows it below the cell.
+            A `keras_attention.plotting.interactive.View`; a notebook shows it below the cell.
 
         Raises:
             ValueError: there are no weights, or the file is no HTML file.

@@ -13,7 +13,7 @@ import numpy as np
 from keras_attention import __version__, models
 from keras_attention.corpora import BUCKETS, bucket_of
 from keras_attention.decoding import Generated, Generator, Programs
-from keras_attention.files import written_whole
+from keras_attention.storage import written_whole
 from keras_attention.text import END, KINDS, SPECIAL_WORDS, START, UNKNOWN, shortened
 from keras_attention.translation import Candidate, Translation, axes_of, kind_of
 

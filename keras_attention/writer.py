@@ -12,8 +12,8 @@ from keras import ops
 
 from keras_attention import __version__
 from keras_attention.decoding import check_options, generate
-from keras_attention.files import written_whole
 from keras_attention.models import initial_state, look_back
+from keras_attention.storage import written_whole
 from keras_attention.tasks import Characters
 
 FORMAT = 1

@@ -199,7 +199,7 @@ def full_disk():
 @pytest.fixture(scope="session")
 def short_pairs():
     """Return 97 aligned pairs of the bundled grammar that fit into the smallest bucket."""
-    from keras_attention.grammar import Grammar
+    from keras_attention.corpora.grammar import Grammar
     from keras_attention.text import split_words
 
     def is_short(pair):

@@ -1,7 +1,7 @@
 """The rule of the house: a module imports only modules that stand above it in the reading order.
 
 The order is read from the docstring of the package, so that it cannot go stale. The side rooms,
-`files` to `plotting`, import nothing of the trunk.
+`storage` to `plotting`, import nothing of the trunk.
 """
 
 import ast
@@ -14,7 +14,7 @@ import keras_attention
 PACKAGE = Path(keras_attention.__file__).parent
 ORDER = re.findall(r"^- `(\w+)`", keras_attention.__doc__, re.MULTILINE)
 TRUNK = ("ops", "layers", "models")
-SIDE_ROOMS = ORDER[ORDER.index("files") : ORDER.index("translator")]
+SIDE_ROOMS = ORDER[ORDER.index("storage") : ORDER.index("translator")]
 FORBIDDEN_IN_THE_TRUNK = {"tensorflow", "tensorflow_text", "jax", "torch", "matplotlib"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -27,8 +27,8 @@ def test_every_file_of_the_bundled_corpus_is_installed():
 
 
 def test_what_the_page_is_made_of_is_installed():
-    patterns = CONFIG["options.package_data"]["keras_attention.viewing"].split(", ")
-    folder = ROOT / "keras_attention" / "viewing"
+    patterns = CONFIG["options.package_data"]["keras_attention.plotting.interactive"].split(", ")
+    folder = ROOT / "keras_attention" / "plotting" / "interactive"
     files = [path.name for path in folder.iterdir() if path.suffix != ".py" and path.is_file()]
     assert sorted(files) == ["page.css", "page.html", "page.js"]
     assert all(any(fnmatch(name, pattern) for pattern in patterns) for name in files)

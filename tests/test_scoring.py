@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_attention import evaluation, scoring
-from keras_attention.grammar import AlignedPair
+from keras_attention.corpora.grammar import AlignedPair
 from keras_attention.text import Vocabulary, normalize
 
 

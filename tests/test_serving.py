@@ -185,7 +185,7 @@ def test_only_examples_of_which_every_word_is_known_are_offered(translator):
 
 
 def test_the_bundled_corpus_knows_the_words_of_all_examples():
-    from keras_attention.grammar import Grammar
+    from keras_attention.corpora.grammar import Grammar
 
     pairs = Grammar.load().generate(20_000, seed=0)
     vocabulary = Vocabulary.learn((pair.context for pair in pairs), size=1000)

@@ -13,8 +13,8 @@ pytest.importorskip("tensorflow")
 
 from keras_attention import models
 from keras_attention import translator as room
-from keras_attention.files import written_whole
 from keras_attention.plotting import merge_words
+from keras_attention.storage import written_whole
 from keras_attention.text import SPECIAL_WORDS, Vocabulary, WordPieces, normalize
 from keras_attention.translation import Translation, kind_of, mean_attention
 from keras_attention.translator import Translator

@@ -102,7 +102,7 @@ def check(corpus, rnn, transformer, out):
 
 def failed(error, out):
     """Say in one line who failed, leave the whole of it in the folder, and exit."""
-    from keras_attention.files import written_whole
+    from keras_attention.storage import written_whole
 
     with written_whole(out / TRACEBACK) as path:
         path.write_text(error.report, encoding="utf-8")

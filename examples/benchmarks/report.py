@@ -6,7 +6,7 @@ import json
 from rich.table import Table as RichTable
 
 from examples.benchmarks.subject import Table
-from keras_attention.files import written_whole
+from keras_attention.storage import written_whole
 
 PAGE_FILE = "results.md"
 FIGURE_COLUMNS = ("figure", "median", "from – to", "unit", "bar", "beyond")

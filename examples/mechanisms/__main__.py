@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from examples import command
-from keras_attention.files import written_whole
+from keras_attention.storage import written_whole
 
 HERE = Path(__file__).parent
 

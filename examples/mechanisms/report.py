@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from rich.table import Table
 
 from examples.mechanisms.task import Task
-from keras_attention.files import written_whole
+from keras_attention.storage import written_whole
 
 # Blue and vermillion of Okabe and Ito: told apart by readers with any colour vision.
 WITH_COLOR, WITHOUT_COLOR, CHANCE_COLOR = "#0072b2", "#d55e00", "#666666"

@@ -28,7 +28,7 @@ def evaluate(
     batch_size: BatchSize = 64,
 ):
     """Score a model on sentence pairs: masked loss and accuracy, BLEU and chrF."""
-    from keras_attention import corpora, decoding, files, scoring
+    from keras_attention import corpora, decoding, scoring, storage
     from keras_attention.translator import Translator
 
     if part not in ("all", *corpora.Split._fields):
@@ -39,7 +39,7 @@ def evaluate(
     if part != "all":
         pairs = getattr(corpora.split(pairs), part)
     translator = Translator.load(run)
-    with files.written_whole(hypotheses) if hypotheses else nullcontext() as path:
+    with storage.written_whole(hypotheses) if hypotheses else nullcontext() as path:
         report = scoring.evaluate(
             translator,
             pairs,

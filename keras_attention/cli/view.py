@@ -25,8 +25,8 @@ def view(
     which loads nothing from elsewhere: open it in any browser, or send it to somebody.
     """
     from keras_attention import decoding
+    from keras_attention.plotting.interactive import check_view_path
     from keras_attention.translator import Translator
-    from keras_attention.viewing import check_view_path
 
     check_view_path(out)
     search = {

@@ -1,11 +1,14 @@
 """Where sentence pairs come from, how they are split without a leak, and how they are batched."""
 
 from keras_attention.corpora.batches import ROWS, Batches
+from keras_attention.corpora.grammar import AlignedPair, Grammar
 from keras_attention.corpora.shapes import BUCKETS, LONGEST, MOST_SHAPES, bucket_of, fit_shapes
 from keras_attention.corpora.sources import Pair, download_spa_eng, load, read_pairs
 from keras_attention.corpora.splits import Split, fingerprint, split
 
 __all__ = [
+    "AlignedPair",
+    "Grammar",
     "Pair",
     "load",
     "download_spa_eng",

@@ -5,8 +5,8 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_attention.downloads import download
-from keras_attention.grammar import Grammar
+from keras_attention.corpora.grammar import Grammar
+from keras_attention.storage import download
 from keras_attention.text import shortened
 
 SPA_ENG_URL = "https://storage.googleapis.com/download.tensorflow.org/data/spa-eng.zip"
@@ -27,11 +27,11 @@ def load(source):
 
     Args:
         source: `"spa-eng"`, the corpus of the TensorFlow tutorials, downloaded once and cached;
-            `"bundled"`, that of `keras_attention.grammar`; or the path of a text file with a pair
+            `"bundled"`, what `Grammar` writes; or the path of a text file with a pair
             English⇥Spanish a line, or of a zip with a `spa.txt` in it.
 
     Returns:
-        A list of `Pair`, or of `keras_attention.grammar.AlignedPair` for the bundled corpus.
+        A list of `Pair`, or of `AlignedPair` for the bundled corpus.
 
     Raises:
         FileNotFoundError: there is no such file.

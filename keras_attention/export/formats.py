@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_attention.files import remove, written_whole
 from keras_attention.installing import pip_install
+from keras_attention.storage import remove, written_whole
 
 
 class Format(NamedTuple):

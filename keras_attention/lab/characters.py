@@ -11,11 +11,11 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_attention.files import written_whole
 from keras_attention.lab.experiment import Experiment
 from keras_attention.lab.report import Figure
 from keras_attention.models import build_character_model
 from keras_attention.plotting import plot_attention, plot_curves
+from keras_attention.storage import written_whole
 from keras_attention.tasks import (
     RECALL_CHARACTERS,
     Characters,

@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_attention.files import written_whole
+from keras_attention.storage import written_whole
 
 RESULTS_FILE = "results.json"
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from keras_attention.files import written_whole
 from keras_attention.lab.experiment import Experiment, check, described, fingerprint, perform
 from keras_attention.lab.report import RESULTS_FILE, Report, written
+from keras_attention.storage import written_whole
 
 PAGE_FILE = "results.md"
 

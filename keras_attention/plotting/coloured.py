@@ -3,9 +3,9 @@
 import io
 from pathlib import Path
 
-from keras_attention.files import written_whole
 from keras_attention.plotting import heatmaps
 from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.storage import written_whole
 
 _WIDTH, _NARROWEST = 9.0, 3.5  # of a page, inches
 _SIZE, _LARGE = 11, 17  # of letters, points

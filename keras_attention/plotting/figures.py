@@ -6,7 +6,7 @@ import unicodedata
 import warnings
 from pathlib import Path
 
-from keras_attention.files import written_whole
+from keras_attention.storage import written_whole
 
 _SHAPES_TEXT = (3, 11)  # the first matplotlib that lays out text in every script
 # Of curves: Okabe and Ito's colours, with a marker and a line of their own each.

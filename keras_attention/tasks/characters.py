@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_attention.downloads import download
-from keras_attention.grammar import Grammar
+from keras_attention.corpora.grammar import Grammar
+from keras_attention.storage import download
 
 TINY_SHAKESPEARE_URL = (
     "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"

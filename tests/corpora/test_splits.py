@@ -9,7 +9,7 @@ pytest.importorskip("tensorflow")
 
 from keras_attention import corpora
 from keras_attention.corpora import Pair, Split
-from keras_attention.grammar import Grammar
+from keras_attention.corpora.grammar import Grammar
 from keras_attention.text import normalize
 
 PAIRS = [Pair("Ve.", "Go."), Pair("Estoy en casa.", "I am at home.")]

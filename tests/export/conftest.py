@@ -39,7 +39,7 @@ def sentences():
 
     The first are odd, and some of these have no word.
     """
-    from keras_attention.grammar import Grammar
+    from keras_attention.corpora.grammar import Grammar
 
     written = [pair.context for pair in Grammar.load().generate(200 - len(ODD), seed=11)]
     changes = (
@@ -54,7 +54,7 @@ def sentences():
 @pytest.fixture(scope="session")
 def vocabularies():
     """Return the vocabularies of both kinds: pairs of context and target."""
-    from keras_attention.grammar import Grammar
+    from keras_attention.corpora.grammar import Grammar
     from keras_attention.text import SPECIAL_WORDS, Vocabulary, WordPieces, split_words
     from keras_attention.text.word_pieces import split_marks
 

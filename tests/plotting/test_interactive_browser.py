@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from keras_attention.viewing import Panel, Side, View
+from keras_attention.plotting.interactive import Panel, Side, View
 from tests.browser import find, in_a_browser, started
 
 pytestmark = in_a_browser

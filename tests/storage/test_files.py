@@ -2,7 +2,7 @@ import errno
 
 import pytest
 
-from keras_attention.files import remove, written_whole
+from keras_attention.storage import remove, written_whole
 
 
 def names(folder):

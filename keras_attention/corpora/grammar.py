@@ -28,7 +28,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_attention.grammar_files import (
+from keras_attention.corpora.grammar_files import (
     START,
     Features,
     GrammarFiles,
@@ -65,7 +65,7 @@ class Grammar:
     agreeing with all that has been chosen before.
 
     Example:
-        >>> from keras_attention.grammar import Grammar
+        >>> from keras_attention.corpora.grammar import Grammar
         >>> pair = Grammar.load().generate(1, seed=1)[0]
         >>> print(pair.context, pair.target)
         No estuve cansado. I was not tired.

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from keras_attention.viewing import Panel, Side, View
+from keras_attention.plotting.interactive import Panel, Side, View
 
 H, T, S, LAYERS = 3, 2, 5, 2
 MARKUP = "</script><img src=x onerror=\"document.title='broken in'\"> & ' $style"

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from keras_attention.grammar import AlignedPair, Grammar
+from keras_attention.corpora.grammar import AlignedPair, Grammar
 
 DATA = resources.files("keras_attention.data")
 MARKS = set(".?!,¿")

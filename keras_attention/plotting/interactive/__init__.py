@@ -4,6 +4,6 @@ Knows no model. What stands in a sentence reaches the page as data and is shown 
 markup, and the page's own policy forbids it to load anything.
 """
 
-from keras_attention.viewing.view import Panel, Side, View, check_view_path
+from keras_attention.plotting.interactive.view import Panel, Side, View, check_view_path
 
 __all__ = ["Panel", "Side", "View", "check_view_path"]

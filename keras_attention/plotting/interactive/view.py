@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_attention.files import written_whole
+from keras_attention.storage import written_whole
 
 _LARGEST = 65535  # weights are kept as 16-bit numbers, to 1/65535
 _ROW, _AROUND, _TALLEST = 26, 260, 900  # pixels: of a word, of all else, and of the frame
