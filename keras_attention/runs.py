@@ -18,7 +18,6 @@ from keras_attention.training import (
     SeedEachEpoch,
     StopOnDivergence,
     compile_for_training,
-    with_dtype_policy,
 )
 from keras_attention.translator import CONFIG_FILE, FORMAT, Translator, read_config
 from keras_attention.watching import TranslateEachEpoch
@@ -229,13 +228,13 @@ def check_model(settings):
 
 def build(settings, context_vocabulary, target_vocabulary):
     """Build the model of some settings for two vocabularies."""
-    with with_dtype_policy(settings.dtype_policy):
-        return models.BUILDERS[settings.model](
-            context_vocabulary_size=len(context_vocabulary),
-            target_vocabulary_size=len(target_vocabulary),
-            units=settings.units,
-            **settings.choices,
-        )
+    return models.BUILDERS[settings.model](
+        context_vocabulary_size=len(context_vocabulary),
+        target_vocabulary_size=len(target_vocabulary),
+        units=settings.units,
+        dtype=settings.dtype_policy,
+        **settings.choices,
+    )
 
 
 def _begin(settings, vocabularies, checkpoint, distribution):

@@ -351,17 +351,6 @@ def _make_variables(model):
 
 
 @contextmanager
-def with_dtype_policy(name):
-    """Give what is made in a block a dtype policy of Keras, such as `mixed_bfloat16`."""
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(name)
-    try:
-        yield
-    finally:
-        keras.config.set_dtype_policy(before)
-
-
-@contextmanager
 def _undistributed():
     """Make what is made in a block for this process alone: saving makes variables of its own."""
     distribution = keras.distribution.distribution()

@@ -72,14 +72,11 @@ class ThisPackage(_Trainer):
     def __init__(
         self, *common, jit_compile=None, dtype_policy="float32", keep_memory=True, **named
     ):
-        import keras
-
         from keras_attention.cli.heap import keep_freed_memory
 
         if keep_memory:
             keep_freed_memory()
-        keras.config.set_dtype_policy(dtype_policy)
-        self.jit_compile = jit_compile
+        self.jit_compile, self.dtype_policy = jit_compile, dtype_policy
         super().__init__(*common, **named)
 
     def build(self):
@@ -87,7 +84,7 @@ class ThisPackage(_Trainer):
         from keras_attention import models
         from keras_attention.training import compile_for_training
 
-        sizes = dict(self.sizes)
+        sizes = {**self.sizes, "dtype": self.dtype_policy}
         vocabulary = sizes.pop("vocabulary")
         if self.kind == "rnn":
             model = models.build_rnn_attention(vocabulary, vocabulary, **sizes)

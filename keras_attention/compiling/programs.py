@@ -18,7 +18,6 @@ from keras_attention.training import (
     MaskedCrossentropy,
     WarmUp,
     compile_for_training,
-    with_dtype_policy,
 )
 from keras_attention.writer import Scribe
 
@@ -120,7 +119,9 @@ def _translator(name, sizes):
 
 
 def _captioner(sizes):
-    model = models.build_captioner(**sizes.given("units", target_vocabulary_size="vocabulary"))
+    model = models.build_captioner(
+        **sizes.given("units", dtype="dtype_policy", target_vocabulary_size="vocabulary")
+    )
     compile_for_training(model)
     return _decoding(model, sizes, sizes.floats(sizes.length, *model.input["context"].shape[2:]))
 
@@ -137,6 +138,7 @@ def _characters(kind, sizes):
     model = models.build_character_model(
         kind=kind,
         **{"vocabulary_size": CHARACTERS, **sizes.given("units", vocabulary_size="vocabulary")},
+        dtype=sizes.dtype_policy,
     )
     model.compile(
         keras.optimizers.AdamW(WarmUp(2e-3, 1), beta_2=0.99, global_clipnorm=1.0),
@@ -148,7 +150,7 @@ def _characters(kind, sizes):
 
 
 def _neural_turing_machine(sizes):
-    model = models.build_neural_turing_machine(**sizes.given("units"))
+    model = models.build_neural_turing_machine(**sizes.given("units"), dtype=sizes.dtype_policy)
     optimizer = keras.optimizers.RMSprop(1e-4, momentum=0.9, centered=True, global_clipnorm=10.0)
     model.compile(optimizer, loss=lab.algorithms.bits_of_steps)
     channels, bits = model.input_shape[-1], model.output_shape[-1]
@@ -160,6 +162,7 @@ def _memory_network(sizes):
     model = models.build_memory_network(
         **{"vocabulary_size": STORY_WORDS, **sizes.given("units", vocabulary_size="vocabulary")},
         memory_size=max(sizes.length, 50),
+        dtype=sizes.dtype_policy,
     )
     optimizer = keras.optimizers.Adam(1e-3, global_clipnorm=40.0)
     model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=True))
@@ -169,7 +172,9 @@ def _memory_network(sizes):
 
 def _glimpses(build, setting, sizes):
     size, scales = lab.glimpses.SIZE, lab.glimpses.SCALES
-    model = build((*setting.shape, 1), size=size, scales=scales, **sizes.given("units"))
+    model = build(
+        (*setting.shape, 1), size=size, scales=scales, **sizes.given("units", dtype="dtype_policy")
+    )
     model.compile("adam", metrics=["accuracy"])
     numbers = () if setting.number == 1 else (setting.number,)
     return _Subject(model, sizes.floats(*setting.shape, 1), sizes.ids(*numbers))
@@ -207,15 +212,14 @@ def programs_of(name, sizes):
     """
     check_backend()
     check_model(name)
-    with with_dtype_policy(sizes.dtype_policy):
-        subject = _SUBJECTS[name](sizes)
-        # Makes what Keras makes before its first batch, of shapes alone: optimizer, metrics
-        batch = (subject.inputs, subject.targets)
-        subject.model._symbolic_build(data_batch=batch)
-        user, used_on = subject.user or subject.model, (subject.inputs,)
-        if subject.user:
-            used_on = (subject.used_on,)
-            user._symbolic_build(data_batch=used_on)
+    subject = _SUBJECTS[name](sizes)
+    # Makes what Keras makes before its first batch, of shapes alone: optimizer, metrics
+    batch = (subject.inputs, subject.targets)
+    subject.model._symbolic_build(data_batch=batch)
+    user, used_on = subject.user or subject.model, (subject.inputs,)
+    if subject.user:
+        used_on = (subject.used_on,)
+        user._symbolic_build(data_batch=used_on)
     model = subject.model
     kept = model.optimizer.variables, model.metrics_variables
     return [

@@ -6,7 +6,9 @@ LOCAL = ("local_m", "local_p")
 SCORED = ("global", "hard", *LOCAL)
 
 
-def make_attention(name, units, score=None, half_width=None, *, among, default_score="additive"):
+def make_attention(
+    name, units, score=None, half_width=None, *, among, default_score="additive", dtype=None
+):
     """Return the attention layer that is meant by a name.
 
     Args:
@@ -21,6 +23,7 @@ def make_attention(name, units, score=None, half_width=None, *, among, default_s
         half_width: D of a window; None: 3, for short sentences. For local attention.
         among: the names that the model at hand can do with.
         default_score: that of the model at hand.
+        dtype: dtype or dtype policy of the layer.
 
     Returns:
         An attention layer, named after itself.
@@ -36,7 +39,7 @@ def make_attention(name, units, score=None, half_width=None, *, among, default_s
         raise ValueError(f"{name} attention has no window; leave half_width out, got {half_width}")
     score = default_score if score is None else score
     half_width = 3 if half_width is None else half_width
-    named = {"name": f"{name}_attention"}
+    named = {"name": f"{name}_attention", "dtype": dtype}
     makers = {
         "multi_head": lambda: layers.MultiHeadAttention(1, units, **named),
         "global": lambda: layers.ContextSensitiveMemory(score, **named),

@@ -32,6 +32,7 @@ def build_bilstm_attention(
     attention="global",
     score=None,
     half_width=None,
+    dtype=None,
     name="bilstm_attention",
 ):
     """Build the translator of the lecture notes, with the attention inside the decoder's loop.
@@ -54,6 +55,7 @@ def build_bilstm_attention(
             `"two_layer"`, as wide as the query. `TwoLayerScore(10)` of
             `keras_attention.layers.scores` is as narrow as theirs.
         half_width: of the window of local attention.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
         name: name of the model.
 
     Returns:
@@ -76,20 +78,37 @@ def build_bilstm_attention(
         encoder_units=encoder_units,
     )
     attend = make_attention(
-        attention, units, score, half_width, among=ATTENTIONS, default_score="two_layer"
+        attention,
+        units,
+        score,
+        half_width,
+        among=ATTENTIONS,
+        default_score="two_layer",
+        dtype=dtype,
     )
-    cell = AttendThenRecur(layers.LSTMCell(units, name="lstm"), attend, name="attend_then_recur")
-    encoder = _build_encoder(context_vocabulary_size, units, encoder_units, cell.initial_states)
-    decoder = build_attending_decoder(target_vocabulary_size, units, cell, encoder.output)
+    cell = AttendThenRecur(
+        layers.LSTMCell(units, name="lstm", dtype=dtype),
+        attend,
+        name="attend_then_recur",
+        dtype=dtype,
+    )
+    encoder = _build_encoder(
+        context_vocabulary_size, units, encoder_units, cell.initial_states, dtype
+    )
+    decoder = build_attending_decoder(
+        target_vocabulary_size, units, cell, encoder.output, dtype=dtype
+    )
     return join(encoder, decoder, name)
 
 
-def _build_encoder(vocabulary_size, width, units, initial_states):
+def _build_encoder(vocabulary_size, width, units, initial_states, dtype):
     """Ids (B, S) → the memory, and the states from which the decoder starts."""
     rnn = layers.Bidirectional(
-        layers.RNN(layers.LSTMCell(units), return_sequences=True), name="context_rnn"
+        layers.RNN(layers.LSTMCell(units, dtype=dtype), return_sequences=True, dtype=dtype),
+        name="context_rnn",
+        dtype=dtype,
     )
     context = keras.Input((None,), dtype="int32", name="context")
-    mask, values, _ = annotate(context, vocabulary_size, width, rnn)
+    mask, values, _ = annotate(context, vocabulary_size, width, rnn, dtype=dtype)
     memory = {"mask": mask, "values": values}
     return keras.Model(context, {"memory": memory, "state": initial_states(mask)}, name="encoder")

@@ -23,6 +23,7 @@ def build_captioner(
     filters=(16, 32),
     attention="global",
     score=None,
+    dtype=None,
     name="captioner",
 ):
     """Build a network that describes a clip in words, with soft attention over time.
@@ -46,6 +47,7 @@ def build_captioner(
         attention: `"global"`, the paper's; `"hard"`, one frame; or a summary that ignores what is
             asked, the paper's baseline: `"mean"`, or `"last"` or `"max"`.
         score: of global and hard attention; by default the paper's, `"additive"`.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
         name: name of the model.
 
     Returns:
@@ -74,10 +76,17 @@ def build_captioner(
         "encoder_units": encoder_units,
     }
     check_sizes(**sizes, **{f"filters[{place}]": size for place, size in enumerate(filters)})
-    attend = make_attention(attention, units, score, among=ATTENTIONS)
-    cell = AttendThenRecur(layers.LSTMCell(units, name="lstm"), attend, name="attend_then_recur")
-    encoder = _build_encoder(frame_shape, filters, units, encoder_units, cell.initial_states)
-    decoder = build_attending_decoder(target_vocabulary_size, units, cell, encoder.output)
+    attend = make_attention(attention, units, score, among=ATTENTIONS, dtype=dtype)
+    cell = AttendThenRecur(
+        layers.LSTMCell(units, name="lstm", dtype=dtype),
+        attend,
+        name="attend_then_recur",
+        dtype=dtype,
+    )
+    encoder = _build_encoder(frame_shape, filters, units, encoder_units, cell.initial_states, dtype)
+    decoder = build_attending_decoder(
+        target_vocabulary_size, units, cell, encoder.output, dtype=dtype
+    )
 
     inputs = {
         "context": keras.Input((None, *frame_shape), name="context"),
@@ -88,22 +97,26 @@ def build_captioner(
     return keras.Model(inputs, outputs["logits"], name=name)
 
 
-def _build_encoder(frame_shape, filters, width, units, initial_states):
+def _build_encoder(frame_shape, filters, width, units, initial_states, dtype):
     """Frames (B, S, …) → the memory, and the states from which the decoder starts."""
     # Layers
-    features = [layers.Dense(width, activation="relu", name="features")]
+    features = [layers.Dense(width, activation="relu", name="features", dtype=dtype)]
     if len(frame_shape) == 3:
         convolution = {"strides": 2, "padding": "same", "activation": "relu"}
         convolutions = [
-            layers.Conv2D(size, 3, **convolution, name=f"convolution_{number}")
+            layers.Conv2D(size, 3, **convolution, name=f"convolution_{number}", dtype=dtype)
             for number, size in enumerate(filters, start=1)
         ]
         # Without it what is small and dark hardly moves the features, and is learned late.
-        rescale = layers.LayerNormalization(name="normalization")
-        features = [*convolutions, layers.Flatten(name="flatten"), rescale, *features]
-    see = OverFrames(keras.Sequential([keras.Input(frame_shape), *features], name="see"))
+        rescale = layers.LayerNormalization(name="normalization", dtype=dtype)
+        features = [*convolutions, layers.Flatten(name="flatten", dtype=dtype), rescale, *features]
+    see = OverFrames(
+        keras.Sequential([keras.Input(frame_shape), *features], name="see"), dtype=dtype
+    )
     rnn = layers.Bidirectional(
-        layers.RNN(layers.LSTMCell(units), return_sequences=True), name="context_rnn"
+        layers.RNN(layers.LSTMCell(units, dtype=dtype), return_sequences=True, dtype=dtype),
+        name="context_rnn",
+        dtype=dtype,
     )
 
     # Model

@@ -6,7 +6,7 @@ ids → embedding, 3 characters each, + positions
                       → N × (causal self-attention → feed-forward)       → logits   "transformer"
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 from keras import layers, ops, tree
@@ -33,6 +33,7 @@ def build_character_model(
     num_heads=4,
     key_dim=32,
     dropout=0.0,
+    dtype=None,
     name=None,
 ):
     """Build a language model over characters, of one of three kinds.
@@ -53,6 +54,7 @@ def build_character_model(
         key_dim: depth of a head, K.
         dropout: share that is dropped in training, of the attention weights, and of what the LSTM
             or a feed-forward network gives.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
         name: of the model; None: its kind.
 
     Returns:
@@ -88,12 +90,12 @@ def build_character_model(
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
 
-    looks = _Looks(num_heads, key_dim, dropout)
+    looks = _Looks(num_heads, key_dim, dropout, dtype)
     if kind == "transformer":
         decoder = _build_transformer(vocabulary_size, units, num_layers, looks)
     else:
         looks = looks if kind == "lstm_attention" else None
-        decoder = _build_lstm(vocabulary_size, units, embedding, dropout, looks)
+        decoder = _build_lstm(vocabulary_size, units, embedding, dropout, looks, dtype)
     ids = keras.Input((None,), dtype="int32", name="ids")
     outputs = decoder({"ids": ids, "state": initial_state(decoder, ids)})
     return keras.Model(ids, outputs["logits"], name=name or kind)
@@ -105,6 +107,7 @@ class _Looks(NamedTuple):
     num_heads: int
     key_dim: int
     dropout: float
+    dtype: Any
 
     def inputs(self, count, dtype):
         """Return the symbolic state of some attentions: keys and values of characters before."""
@@ -124,32 +127,35 @@ class _Looks(NamedTuple):
     def block(self, n):
         """Make the n-th block of attention."""
         return CausalSelfAttention(
-            MultiHeadAttention(**self._asdict()), norm_first=True, name=f"self_attention_{n}"
+            MultiHeadAttention(**self._asdict()),
+            norm_first=True,
+            name=f"self_attention_{n}",
+            dtype=self.dtype,
         )
 
 
-def _build_lstm(vocabulary_size, units, embedding, dropout, looks):
+def _build_lstm(vocabulary_size, units, embedding, dropout, looks, dtype):
     """Ids (B, T) and state → logits (B, T, V), the next state, attention weights, if it looks."""
     # Inputs
     ids = keras.Input((None,), dtype="int32", name="ids")
-    embed = layers.Embedding(vocabulary_size, embedding, name="embedding")
+    embed = layers.Embedding(vocabulary_size, embedding, name="embedding", dtype=dtype)
     state = looks.inputs(1, embed.compute_dtype) if looks else {}
     state["recurrent"] = [
         keras.Input((units,), dtype=embed.compute_dtype, name=part) for part in ("hidden", "carry")
     ]
 
     # Model
-    lstm = layers.LSTM(units, return_sequences=True, return_state=True, name="lstm")
+    lstm = layers.LSTM(units, return_sequences=True, return_state=True, name="lstm", dtype=dtype)
     x, *recurrent = lstm(embed(ids), initial_state=state["recurrent"])
-    x = layers.Dropout(dropout, name="dropout")(x)
+    x = layers.Dropout(dropout, name="dropout", dtype=dtype)(x)
     after, weights = {"recurrent": recurrent}, {}
     if looks:
         x, weights["self_attention_1"], past = looks.block(1)(
             x, past=state["past"][0], seen=state["seen"]
         )
         after |= {"past": [past], "seen": _seen_after(state, ids)}
-        x = layers.LayerNormalization(name="norm")(x)
-    return _decoder(vocabulary_size, ids, state, x, after, weights)
+        x = layers.LayerNormalization(name="norm", dtype=dtype)(x)
+    return _decoder(vocabulary_size, ids, state, x, after, weights, dtype)
 
 
 def _build_transformer(vocabulary_size, units, num_layers, looks):
@@ -158,32 +164,34 @@ def _build_transformer(vocabulary_size, units, num_layers, looks):
     ids = keras.Input((None,), dtype="int32", name="ids")
     # Of such a size that what a character is counts as much as where it stands
     normal = keras.initializers.RandomNormal(stddev=1.0)
-    embed = layers.Embedding(vocabulary_size, units, normal, name="embedding")
+    embed = layers.Embedding(vocabulary_size, units, normal, name="embedding", dtype=looks.dtype)
     state = looks.inputs(num_layers, embed.compute_dtype)
     state["recent"] = keras.Input((_TOGETHER - 1,), dtype="int32", name="recent")
 
     # Model
     read = ops.concatenate([state["recent"], ids], axis=1)
-    x = layers.Conv1D(units, _TOGETHER, name="together")(embed(read))
-    x = SinusoidalPositions(name="positions")(x, start=state["seen"])
+    x = layers.Conv1D(units, _TOGETHER, name="together", dtype=looks.dtype)(embed(read))
+    x = SinusoidalPositions(name="positions", dtype=looks.dtype)(x, start=state["seen"])
     after = {"past": [], "recent": read[:, 1 - _TOGETHER :], "seen": _seen_after(state, ids)}
     weights = {}
     for n, past in enumerate(state["past"], start=1):
         x, weights[f"self_attention_{n}"], past = looks.block(n)(x, past=past, seen=state["seen"])
         after["past"].append(past)
-        feed = FeedForward(4 * units, looks.dropout, norm_first=True, name=f"feed_forward_{n}")
+        feed = FeedForward(
+            4 * units, looks.dropout, norm_first=True, name=f"feed_forward_{n}", dtype=looks.dtype
+        )
         x = feed(x)
-    x = layers.LayerNormalization(name="norm")(x)
-    return _decoder(vocabulary_size, ids, state, x, after, weights)
+    x = layers.LayerNormalization(name="norm", dtype=looks.dtype)(x)
+    return _decoder(vocabulary_size, ids, state, x, after, weights, looks.dtype)
 
 
 def _seen_after(state, ids):
     return state["seen"] + ops.sum(ops.ones_like(ids), axis=1)
 
 
-def _decoder(vocabulary_size, ids, state, x, after, weights):
+def _decoder(vocabulary_size, ids, state, x, after, weights, dtype):
     """Make the model of its inputs and of what came of them, dictionaries in the order of keys."""
-    logits = layers.Dense(vocabulary_size, name="logits")(x)
+    logits = layers.Dense(vocabulary_size, name="logits", dtype=dtype)(x)
     return keras.Model(
         {"ids": ids, "state": dict(sorted(state.items()))},
         {"logits": logits, "state": dict(sorted(after.items())), "weights": weights},

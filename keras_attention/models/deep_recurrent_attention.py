@@ -23,6 +23,7 @@ def build_deep_recurrent_attention(
     coarse=4,
     deviation=0.2,
     policy="learned",
+    dtype=None,
     name="deep_recurrent_attention",
 ):
     """Build the model of Ba et al. (2015) for labels in a row, all of the same number.
@@ -42,6 +43,7 @@ def build_deep_recurrent_attention(
         coarse: side of the squares that the context network sees as one pixel.
         deviation: σ of the places around their means, of a picture that is 2 wide.
         policy: `"learned"`; or, to compare with, `"centre"` or `"random"`, as for `GlimpseRNN`.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
         name: name of the model.
 
     Returns:
@@ -68,23 +70,24 @@ def build_deep_recurrent_attention(
         )
     # Layers
     learns = policy == "learned"  # where nothing is chosen, nothing teaches who would choose
-    shrink = layers.AveragePooling2D(coarse, name="coarse")
-    to_context = layers.Dense(units, "tanh", trainable=learns, name="context")
+    shrink = layers.AveragePooling2D(coarse, name="coarse", dtype=dtype)
+    to_context = layers.Dense(units, "tanh", trainable=learns, name="context", dtype=dtype)
     core = GlimpseRNN(
-        GlimpseNetwork(units, size, scales, merge="multiply", name="glimpse"),
-        layers.LSTMCell(units, name="core"),
+        GlimpseNetwork(units, size, scales, merge="multiply", name="glimpse", dtype=dtype),
+        layers.LSTMCell(units, name="core", dtype=dtype),
         length * looks,
-        locator=layers.LSTMCell(units, trainable=learns, name="locator"),
+        locator=layers.LSTMCell(units, trainable=learns, name="locator", dtype=dtype),
         policy=policy,
         deviation=deviation,
         name="looks",
+        dtype=dtype,
     )
-    to_logits = layers.Dense(labels, name="logits")
-    to_baseline = layers.Dense(1, name="baseline")
+    to_logits = layers.Dense(labels, name="logits", dtype=dtype)
+    to_baseline = layers.Dense(1, name="baseline", dtype=dtype)
 
     # Model
     pictures = keras.Input(shape, name="pictures")
-    context = to_context(layers.Flatten(name="flat")(shrink(pictures)))
+    context = to_context(layers.Flatten(name="flat", dtype=dtype)(shrink(pictures)))
     seen = core(pictures, context)
     baseline = to_baseline(ops.stop_gradient(seen.states))
     outputs = {

@@ -18,7 +18,7 @@ def check_sizes(**sizes):
             raise ValueError(f"{name} must be positive, got {size}")
 
 
-def annotate(context, vocabulary_size, width, rnn):
+def annotate(context, vocabulary_size, width, rnn, dtype=None):
     """Read a context: ids (B, S) → mask (B, S), annotations (B, S, D), and the RNN's states.
 
     Args:
@@ -26,11 +26,12 @@ def annotate(context, vocabulary_size, width, rnn):
         vocabulary_size: number of ids.
         width: of the embedding.
         rnn: layer that returns the sequence of its outputs, and states if it is made to.
+        dtype: dtype or dtype policy of the embedding.
 
     Returns:
         The mask; annotations that are 0 at padding; a list of states, maybe empty.
     """
-    embedding = layers.Embedding(vocabulary_size, width, name="context_embedding")
+    embedding = layers.Embedding(vocabulary_size, width, name="context_embedding", dtype=dtype)
     mask = padding_mask(context)
     outputs = rnn(embedding(context), mask=mask)
     annotations, *states = outputs if isinstance(outputs, (list, tuple)) else [outputs]
@@ -44,7 +45,7 @@ def inputs_like(tensors):
     return [keras.Input(tensor.shape[1:], dtype=tensor.dtype) for tensor in tensors]
 
 
-def build_attending_decoder(vocabulary_size, width, cell, encoded):
+def build_attending_decoder(vocabulary_size, width, cell, encoded, dtype=None):
     """Build a decoder whose cell looks at a memory before every word.
 
     Args:
@@ -52,15 +53,16 @@ def build_attending_decoder(vocabulary_size, width, cell, encoded):
         width: of their embedding.
         cell: for `AttentionRNN`.
         encoded: symbolic `{"memory": {"mask": (B, S), "values": (B, S, D)}, "state": [...]}`.
+        dtype: dtype or dtype policy of the layers.
 
     Returns:
         A functional model: ids (B, T), memory and states → logits (B, T, V), attention weights,
         the next states.
     """
     # Layers
-    embedding = layers.Embedding(vocabulary_size, width, name="target_embedding")
-    rnn = AttentionRNN(cell, name="target_rnn")
-    to_logits = layers.Dense(vocabulary_size, name="logits")
+    embedding = layers.Embedding(vocabulary_size, width, name="target_embedding", dtype=dtype)
+    rnn = AttentionRNN(cell, name="target_rnn", dtype=dtype)
+    to_logits = layers.Dense(vocabulary_size, name="logits", dtype=dtype)
 
     # Model
     target = keras.Input((None,), dtype="int32", name="target")

@@ -25,6 +25,7 @@ def build_memory_network(
     encode_positions=True,
     noise=0.1,
     linear_start=True,
+    dtype=None,
     name="memory_network",
 ):
     """Build the network of Sukhbaatar et al. (2015) that answers questions about a story.
@@ -45,6 +46,7 @@ def build_memory_network(
         encode_positions: whether the order of the words in a sentence counts.
         noise: how probable it is in training that a time is skipped, see `MemoryTimes`.
         linear_start: whether training can begin without the softmax, see `set_linear`.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
         name: of the model.
 
     Returns:
@@ -65,23 +67,26 @@ def build_memory_network(
 
     # Layers
     def make_bag(name):
-        return BagOfWords(vocabulary_size, units, encode_positions, name=name)
+        return BagOfWords(vocabulary_size, units, encode_positions, name=name, dtype=dtype)
 
     memories = range(hops + 1 if adjacent else 2)  # A¹, C¹ = A², …, C^K; or A, C
     sentence_bags = [make_bag(f"sentences_{k}") for k in memories]
-    when = MemoryTimes(memory_size, noise, name="when")
+    when = MemoryTimes(memory_size, noise, name="when", dtype=dtype)
     time_embeddings = [
-        layers.Embedding(memory_size, units, RandomNormal(stddev=0.1), name=f"times_{k}")
+        layers.Embedding(
+            memory_size, units, RandomNormal(stddev=0.1), name=f"times_{k}", dtype=dtype
+        )
         for k in memories
     ]
     question_bag = sentence_bags[0] if adjacent else make_bag("question_bag")
     hop_layers = [
-        MemoryHop(not adjacent, linear_start, name=f"hop_{k}") for k in range(1, hops + 1)
+        MemoryHop(not adjacent, linear_start, name=f"hop_{k}", dtype=dtype)
+        for k in range(1, hops + 1)
     ]
     if adjacent:
         to_logits = partial(sentence_bags[-1], reverse=True)
     else:
-        to_logits = layers.Dense(vocabulary_size, use_bias=False, name="logits")
+        to_logits = layers.Dense(vocabulary_size, use_bias=False, name="logits", dtype=dtype)
 
     # Model
     question = keras.Input((None,), dtype="int32", name="question")

@@ -10,12 +10,15 @@ from keras_attention.layers import NTMCell
 from keras_attention.models.encoder_decoder import check_sizes
 
 
-def build_neural_turing_machine(channels=9, bits=8, name="neural_turing_machine", **cell):
+def build_neural_turing_machine(
+    channels=9, bits=8, dtype=None, name="neural_turing_machine", **cell
+):
     """Build the machine of section 4 of Graves et al. (2014), by default with the sizes of table 1.
 
     Args:
         channels: width of the input, F.
         bits: width of the output.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
         name: name of the model.
         **cell: arguments of `layers.NTMCell`: sizes, heads, the controller, and how it begins.
 
@@ -38,9 +41,9 @@ def build_neural_turing_machine(channels=9, bits=8, name="neural_turing_machine"
     check_sizes(channels=channels, bits=bits)
 
     # Layers
-    cell = NTMCell(**cell, return_attention_scores=True, name="cell")
-    machine = layers.RNN(cell, return_sequences=True, name="machine")
-    to_logits = layers.Dense(bits, name="logits")
+    cell = NTMCell(**cell, return_attention_scores=True, name="cell", dtype=dtype)
+    machine = layers.RNN(cell, return_sequences=True, name="machine", dtype=dtype)
+    to_logits = layers.Dense(bits, name="logits", dtype=dtype)
 
     # Model
     inputs = keras.Input((None, channels), name="inputs")

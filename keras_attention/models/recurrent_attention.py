@@ -20,6 +20,7 @@ def build_recurrent_attention(
     units=128,
     deviation=0.2,
     policy="learned",
+    dtype=None,
     name="recurrent_attention",
 ):
     """Build the model of Mnih et al. (2014).
@@ -33,6 +34,7 @@ def build_recurrent_attention(
         units: width of the glimpse network and of the core.
         deviation: σ of the places around their means, of a picture that is 2 wide.
         policy: `"learned"`; or, to compare with, `"centre"` or `"random"`, as for `GlimpseRNN`.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
         name: name of the model.
 
     Returns:
@@ -57,19 +59,20 @@ def build_recurrent_attention(
     # Layers
     learns = policy == "learned"  # where nothing is chosen, nothing teaches who would choose
     locator = layers.SimpleRNNCell(
-        -(-units // 2), activation="relu", trainable=learns, name="locator"
+        -(-units // 2), activation="relu", trainable=learns, name="locator", dtype=dtype
     )
     core = GlimpseRNN(
-        GlimpseNetwork(units, size, scales, name="glimpse"),
-        layers.SimpleRNNCell(units, activation="relu", name="core"),
+        GlimpseNetwork(units, size, scales, name="glimpse", dtype=dtype),
+        layers.SimpleRNNCell(units, activation="relu", name="core", dtype=dtype),
         looks,
         locator=locator,
         policy=policy,
         deviation=deviation,
         name="looks",
+        dtype=dtype,
     )
-    to_logits = layers.Dense(labels, name="logits")
-    to_baseline = layers.Dense(1, name="baseline")
+    to_logits = layers.Dense(labels, name="logits", dtype=dtype)
+    to_baseline = layers.Dense(1, name="baseline", dtype=dtype)
 
     # Model
     pictures = keras.Input(shape, name="pictures")

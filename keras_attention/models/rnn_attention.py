@@ -21,6 +21,7 @@ def build_rnn_attention(
     attention="multi_head",
     score=None,
     half_width=None,
+    dtype=None,
     name="rnn_attention",
 ):
     """Build the tutorial's Spanish→English translator: two GRUs and the attention between them.
@@ -39,6 +40,7 @@ def build_rnn_attention(
             attentions with a state are for `build_bilstm_attention`.
         score: of global, local and hard attention, `"additive"` by default.
         half_width: of the window of local attention.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
         name: name of the model.
 
     Returns:
@@ -60,35 +62,40 @@ def build_rnn_attention(
         target_vocabulary_size=target_vocabulary_size,
         units=units,
     )
-    attend = make_attention(attention, units, score, half_width, among=ATTENTIONS)
-    encoder = _build_encoder(context_vocabulary_size, units)
-    decoder = _build_decoder(target_vocabulary_size, units, attend)
+    attend = make_attention(attention, units, score, half_width, among=ATTENTIONS, dtype=dtype)
+    encoder = _build_encoder(context_vocabulary_size, units, dtype)
+    decoder = _build_decoder(target_vocabulary_size, units, attend, dtype)
     return join(encoder, decoder, name)
 
 
-def _build_encoder(vocabulary_size, units):
+def _build_encoder(vocabulary_size, units, dtype):
     """Ids (B, S) → the memory, and the state from which the decoder starts."""
     rnn = layers.Bidirectional(
-        layers.RNN(layers.GRUCell(units), return_sequences=True),
+        layers.RNN(layers.GRUCell(units, dtype=dtype), return_sequences=True, dtype=dtype),
         merge_mode="sum",
         name="context_rnn",
+        dtype=dtype,
     )
     context = keras.Input((None,), dtype="int32", name="context")
-    mask, values, _ = annotate(context, vocabulary_size, units, rnn)
+    mask, values, _ = annotate(context, vocabulary_size, units, rnn, dtype=dtype)
     memory = {"mask": mask, "values": values}
     state = ops.zeros_like(values[:, 0])
     return keras.Model(context, {"memory": memory, "state": state}, name="encoder")
 
 
-def _build_decoder(vocabulary_size, units, attend):
+def _build_decoder(vocabulary_size, units, attend, dtype):
     """Ids (B, T), memory and state → logits (B, T, V), attention weights, the next state."""
     # Layers
-    embedding = layers.Embedding(vocabulary_size, units, name="target_embedding")
+    embedding = layers.Embedding(vocabulary_size, units, name="target_embedding", dtype=dtype)
     rnn = layers.RNN(
-        layers.GRUCell(units), return_sequences=True, return_state=True, name="target_rnn"
+        layers.GRUCell(units, dtype=dtype),
+        return_sequences=True,
+        return_state=True,
+        name="target_rnn",
+        dtype=dtype,
     )
-    cross_attention = CrossAttention(attend, name="cross_attention")
-    to_logits = layers.Dense(vocabulary_size, name="logits")
+    cross_attention = CrossAttention(attend, name="cross_attention", dtype=dtype)
+    to_logits = layers.Dense(vocabulary_size, name="logits", dtype=dtype)
 
     # Model
     target = keras.Input((None,), dtype="int32", name="target")

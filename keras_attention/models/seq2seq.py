@@ -15,6 +15,7 @@ def build_seq2seq(
     target_vocabulary_size=5000,
     units=256,
     pooling="last",
+    dtype=None,
     name="seq2seq",
 ):
     """Build the translator that attention is compared with: two LSTMs and a bottleneck between.
@@ -26,6 +27,7 @@ def build_seq2seq(
         pooling: how the encoder's outputs become the decoder's first state: `"last"`, the state
             after the last word, with the LSTM's cell, as in Sutskever et al. (2014); `"max"` or
             `"mean"` over all words, with a cell of zeros.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
         name: name of the model.
 
     Returns:
@@ -46,18 +48,23 @@ def build_seq2seq(
         target_vocabulary_size=target_vocabulary_size,
         units=units,
     )
-    encoder = _build_encoder(context_vocabulary_size, units, Pooling(pooling, name="pooling"))
-    decoder = _build_decoder(target_vocabulary_size, units, encoder.output)
+    pool = Pooling(pooling, name="pooling", dtype=dtype)
+    encoder = _build_encoder(context_vocabulary_size, units, pool, dtype)
+    decoder = _build_decoder(target_vocabulary_size, units, encoder.output, dtype)
     return join(encoder, decoder, name)
 
 
-def _build_encoder(vocabulary_size, units, pool):
+def _build_encoder(vocabulary_size, units, pool, dtype):
     """Ids (B, S) → the shares of the words in the pooled vector, and the decoder's first state."""
     rnn = layers.RNN(
-        layers.LSTMCell(units), return_sequences=True, return_state=True, name="context_rnn"
+        layers.LSTMCell(units, dtype=dtype),
+        return_sequences=True,
+        return_state=True,
+        name="context_rnn",
+        dtype=dtype,
     )
     context = keras.Input((None,), dtype="int32", name="context")
-    mask, annotations, (_, cell) = annotate(context, vocabulary_size, units, rnn)
+    mask, annotations, (_, cell) = annotate(context, vocabulary_size, units, rnn, dtype=dtype)
     hidden, shares = pool(
         ops.zeros_like(cell), annotations, attention_mask=mask, return_attention_scores=True
     )
@@ -67,14 +74,18 @@ def _build_encoder(vocabulary_size, units, pool):
     return keras.Model(context, {"memory": memory, "state": [hidden, cell]}, name="encoder")
 
 
-def _build_decoder(vocabulary_size, units, encoded):
+def _build_decoder(vocabulary_size, units, encoded, dtype):
     """Ids (B, T) and states → logits (B, T, V), the shares, the next states."""
     # Layers
-    embedding = layers.Embedding(vocabulary_size, units, name="target_embedding")
+    embedding = layers.Embedding(vocabulary_size, units, name="target_embedding", dtype=dtype)
     rnn = layers.RNN(
-        layers.LSTMCell(units), return_sequences=True, return_state=True, name="target_rnn"
+        layers.LSTMCell(units, dtype=dtype),
+        return_sequences=True,
+        return_state=True,
+        name="target_rnn",
+        dtype=dtype,
     )
-    to_logits = layers.Dense(vocabulary_size, name="logits")
+    to_logits = layers.Dense(vocabulary_size, name="logits", dtype=dtype)
 
     # Model
     target = keras.Input((None,), dtype="int32", name="target")

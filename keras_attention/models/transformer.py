@@ -7,7 +7,7 @@ target ids  → embedding + positions → N × decoder layer ◄─┘ → logit
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 from keras import layers, ops
@@ -41,6 +41,7 @@ def build_transformer(
     scale_embedding=True,
     tied=False,
     norm_first=False,
+    dtype=None,
     name="transformer",
 ):
     """Build an encoder-decoder of attention alone, with the sizes of the TensorFlow tutorial.
@@ -69,6 +70,7 @@ def build_transformer(
             numbers of variance 1 / D, in place of Keras' smaller default.
         norm_first: pre-norm: x + f(LayerNorm(x)), with one more norm at the end of encoder and
             decoder; otherwise post-norm: LayerNorm(x + f(x)).
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
         name: name of the model.
 
     Returns:
@@ -115,10 +117,10 @@ def build_transformer(
         scale_embedding=scale_embedding,
         tied=tied,
         norm_first=norm_first,
+        dtype=dtype,
     )
     encoder = _build_encoder(context_vocabulary_size, num_layers, parts)
-    dtype = encoder.output["memory"]["values"].dtype
-    decoder = _build_decoder(target_vocabulary_size, num_layers, parts, dtype)
+    decoder = _build_decoder(target_vocabulary_size, num_layers, parts, encoder.output)
     return join(encoder, decoder, name)
 
 
@@ -135,35 +137,56 @@ class _Parts(NamedTuple):
     scale_embedding: bool
     tied: bool
     norm_first: bool
+    dtype: Any
 
     def embedding(self, layer, vocabulary_size, **options):
         """Make an embedding: for tied logits of the size that keeps these of the size of 1."""
         initializer = keras.initializers.RandomNormal(stddev=self.units**-0.5)
         initializer = initializer if self.tied else "uniform"
-        return layer(vocabulary_size, self.units, embeddings_initializer=initializer, **options)
+        return layer(
+            vocabulary_size,
+            self.units,
+            embeddings_initializer=initializer,
+            dtype=self.dtype,
+            **options,
+        )
 
     def place(self, x, start, side):
         """Scale embedded tokens, add their positions, drop some."""
         if self.positions == "learned":
-            add_positions = LearnedPositions(self.max_positions, name=f"{side}_positions")
+            add_positions = LearnedPositions(
+                self.max_positions, name=f"{side}_positions", dtype=self.dtype
+            )
         else:
-            add_positions = SinusoidalPositions(self.positions, name=f"{side}_positions")
+            add_positions = SinusoidalPositions(
+                self.positions, name=f"{side}_positions", dtype=self.dtype
+            )
         if self.scale_embedding:
-            x = layers.Rescaling(math.sqrt(self.units), name=f"{side}_scale")(x)
-        return layers.Dropout(self.dropout, name=f"{side}_dropout")(add_positions(x, start=start))
+            x = layers.Rescaling(math.sqrt(self.units), name=f"{side}_scale", dtype=self.dtype)(x)
+        return layers.Dropout(self.dropout, name=f"{side}_dropout", dtype=self.dtype)(
+            add_positions(x, start=start)
+        )
 
     def attend(self, block, name):
         """Make a block of attention."""
-        attention = MultiHeadAttention(self.num_heads, self.key_dim, dropout=self.dropout)
-        return block(attention, self.norm_first, name=name)
+        attention = MultiHeadAttention(
+            self.num_heads, self.key_dim, dropout=self.dropout, dtype=self.dtype
+        )
+        return block(attention, self.norm_first, dtype=self.dtype, name=name)
 
     def feed(self, name):
         """Make a feed-forward network."""
-        return FeedForward(self.feed_forward, self.dropout, self.norm_first, name=name)
+        return FeedForward(
+            self.feed_forward, self.dropout, self.norm_first, name=name, dtype=self.dtype
+        )
 
     def finish(self, x, side):
         """Normalise the sum that pre-norm leaves."""
-        return layers.LayerNormalization(name=f"{side}_norm")(x) if self.norm_first else x
+        return (
+            layers.LayerNormalization(name=f"{side}_norm", dtype=self.dtype)(x)
+            if self.norm_first
+            else x
+        )
 
 
 def _build_encoder(vocabulary_size, num_layers, parts):
@@ -199,11 +222,12 @@ def _build_encoder(vocabulary_size, num_layers, parts):
     )
 
 
-def _build_decoder(vocabulary_size, num_layers, parts, dtype):
+def _build_decoder(vocabulary_size, num_layers, parts, encoded):
     """Ids (B, T), memory and state → logits (B, T, V), the next state, attention weights."""
     # Inputs
     target = keras.Input((None,), dtype="int32", name="target")
     mask = keras.Input((None,), dtype="bool", name="mask")
+    dtype = encoded["memory"]["values"].dtype
     values = keras.Input((None, parts.units), dtype=dtype, name="values")
     seen = keras.Input((), dtype="int32", name="seen")
     before = [
@@ -237,7 +261,7 @@ def _build_decoder(vocabulary_size, num_layers, parts, dtype):
     if parts.tied:
         logits = embedding(x, reverse=True)
     else:
-        logits = layers.Dense(vocabulary_size, name="logits")(x)
+        logits = layers.Dense(vocabulary_size, name="logits", dtype=parts.dtype)(x)
     return keras.Model(
         {
             "memory": {"mask": mask, "values": values},

@@ -115,7 +115,6 @@ def test_pytorch_has_the_cross_entropy_of_its_own_loss_smoothed_and_not():
 
 
 def test_the_choices_train_on_the_same_pairs_and_learn_alike(pool, ours):
-    import keras
 
     from examples.benchmarks import batches
 
@@ -123,12 +122,10 @@ def test_the_choices_train_on_the_same_pairs_and_learn_alike(pool, ours):
     ways = (batches.TO_SHAPES, batches.TO_THE_LONGEST, batches.BY_TOKENS, batches.IN_MEMORY)
     conditions = {way: condition._replace(batched=way) for way in ways}
     common = {"kind": "rnn", "sizes": SIZES["rnn"], "pool": pool, "conditions": conditions}
-    try:
-        short = keras_models.ThisPackage(**common, dtype_policy="mixed_bfloat16")
-    finally:
-        keras.config.set_dtype_policy("float32")
+    short = keras_models.ThisPackage(**common, dtype_policy="mixed_bfloat16")
     plain = keras_models.ThisPackage(**common, jit_compile=False)
-    assert short.model.compute_dtype == "bfloat16"
+    decoder = short.model.get_layer("decoder")
+    assert decoder.get_layer("logits").compute_dtype == "bfloat16"
     assert not plain.model.jit_compile
     losses = [each.train(batches.TO_SHAPES) for each in (short, plain)]
     assert losses == pytest.approx([ours["rnn"][1][0]] * 2, rel=0.05)

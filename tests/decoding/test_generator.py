@@ -143,12 +143,7 @@ def test_new_sentences_of_a_known_length_are_not_compiled_again(options):
     ],
 )
 def test_a_model_in_half_precision_has_scores_in_single(context, options):
-    policy = keras.config.dtype_policy()
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        half = models.build_rnn_attention(23, 29, units=16)
-    finally:
-        keras.config.set_dtype_policy(policy)
+    half = models.build_rnn_attention(23, 29, units=16, dtype="mixed_bfloat16")
     result = by_function(half, context, **options)
     assert result.scores.dtype == np.float32
     tokens = result.tokens.reshape(len(context), -1, LIMIT)[:, 0]

@@ -143,11 +143,7 @@ def test_one_fit_step_changes_every_weight(how, frame_shape):
 
 def test_mixed_precision_keeps_float32_weights(frame_shape):
     exact, inputs = model_of(frame_shape), clips_of(frame_shape)
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
-        model = build(frame_shape)
-    finally:
-        keras.config.set_dtype_policy("float32")
+    model = build(frame_shape, dtype="mixed_bfloat16")
     model.set_weights(exact.get_weights())
     outputs = models.attention(model)(inputs)
     np.testing.assert_allclose(as_numpy(outputs["logits"]), logits_of(exact, inputs), atol=0.1)

@@ -250,11 +250,7 @@ def test_xla_compiles_the_gradients_of_a_decoder_for_any_length(attention):
     "policy", ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.thorough)]
 )
 def test_mixed_precision_trains_and_keeps_float32_weights(case, policy):
-    keras.config.set_dtype_policy(policy)
-    try:
-        model = case.build()
-    finally:
-        keras.config.set_dtype_policy("float32")
+    model = case.build(dtype=policy)
     model.set_weights(model_of(case).get_weights())
     outputs = models.attention(model)(tensors(sentences()))
     logits = as_numpy(outputs.pop("logits"))

@@ -1,0 +1,39 @@
+"""Every builder takes a dtype for all its layers, and leaves the policy of the process alone."""
+
+from functools import partial
+
+import keras
+import pytest
+
+from keras_attention import models
+
+SMALL = {"units": 8, "context_vocabulary_size": 13, "target_vocabulary_size": 17}
+GLIMPSES = {"labels": 3, "units": 8, "size": 4}
+BUILD = {
+    "bilstm_attention": partial(models.build_bilstm_attention, **SMALL),
+    "captioner": partial(
+        models.build_captioner, (5, 5, 1), target_vocabulary_size=17, units=8, filters=(2,)
+    ),
+    "character_lstm": partial(models.build_character_model, 13, "lstm_attention", 8, num_layers=1),
+    "character_transformer": partial(
+        models.build_character_model, 13, "transformer", 8, num_layers=1
+    ),
+    "memory_network": partial(models.build_memory_network, 13, 8, hops=2, memory_size=5),
+    "neural_turing_machine": partial(models.build_neural_turing_machine, units=8, rows=5, width=3),
+    "recurrent_attention": partial(models.build_recurrent_attention, (16, 16, 1), **GLIMPSES),
+    "deep_recurrent_attention": partial(
+        models.build_deep_recurrent_attention, (16, 16, 1), **GLIMPSES
+    ),
+    "rnn_attention": partial(models.build_rnn_attention, **SMALL),
+    "seq2seq": partial(models.build_seq2seq, **SMALL),
+    "transformer": partial(
+        models.build_transformer, **SMALL, num_layers=1, num_heads=2, positions="learned"
+    ),
+}
+
+
+@pytest.mark.parametrize("build", BUILD.values(), ids=BUILD)
+def test_all_weights_are_of_the_dtype_that_was_asked_for(build):
+    assert {weight.dtype for weight in build(dtype="float64").weights} == {"float64"}
+    assert {weight.dtype for weight in build(dtype="mixed_bfloat16").weights} == {"float32"}
+    assert keras.config.dtype_policy().name == "float32"
