@@ -88,7 +88,7 @@ def answer(translator, sentence, beam=1, temperature=0.0, seed=0):
         sentence: a string, as the reader typed it.
         beam: hypotheses that are followed at once; 1 is greedy. Above, all of them are listed.
         temperature: 0 takes the likeliest word; above, words are drawn.
-        seed: of the draws.
+        seed: random seed.
 
     Returns:
         An `Answer`.

@@ -65,7 +65,7 @@ class Settings:
         num_heads: heads of each attention.
         feed_forward: hidden width of the feed-forward networks.
         key_dim: depth of a head.
-        dropout: share that is dropped in training.
+        dropout: fraction that is dropped in training.
         positions: `"concatenated"`, `"interleaved"` or `"learned"`.
         norm_first: whether the norm comes first in each block.
         tied: whether the target embedding makes the logits.
@@ -84,7 +84,7 @@ class Settings:
         warm_up: batches until the peak of the learning rate; 0: it stays as it is.
         decay: whether the learning rate falls to 0 at the last of all epochs, instead of with the
             root of the steps. Goes with `warm_up`.
-        label_smoothing: share of the right answer that is spread over all tokens.
+        label_smoothing: probability that is taken from the right answer and spread over all tokens.
         dtype_policy: `"float32"`, or `"mixed_bfloat16"`: computed in bfloat16 with weights in
             float32, for GPUs and TPUs that are faster at it.
         seed: of the weights and the order of the batches.

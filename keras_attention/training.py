@@ -75,7 +75,7 @@ class MaskedCrossentropy(keras.losses.Loss):
     classes of examples, not of tokens.
 
     Args:
-        label_smoothing: ε, the share of the right answer that is spread evenly over all V words,
+        label_smoothing: ε, the fraction of the right answer that is spread over all V words,
             section 7 of Szegedy et al. (2016) and section 5.4 of Vaswani et al. (2017): a model is
             not made to be surer than it can be.
         class_weight: weights of words, `{id: weight}`; of the others 1. None: all 1.

@@ -128,7 +128,7 @@ class Translator:
             temperature: 0 takes the likeliest token; above, tokens are drawn.
             top_k: draw among so many of the likeliest tokens; 0: among all.
             top_p: draw among the likeliest tokens that make up this share; 1: among all.
-            seed: of the draws.
+            seed: random seed.
             batch_size: sentences a batch; a lone sentence is a batch of its own.
             progress: wraps the sequence of batches, for a progress bar such as `tqdm`.
 

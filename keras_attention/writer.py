@@ -62,7 +62,7 @@ class Writer:
             temperature: 0 takes the likeliest character; above, characters are drawn.
             top_k: draw among so many of the likeliest characters; 0: among all.
             top_p: draw among the likeliest characters that make up this share; 1: among all.
-            seed: of the draws.
+            seed: random seed.
 
         Returns:
             What comes after the prompt: a string of `length` characters.

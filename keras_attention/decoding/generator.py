@@ -75,7 +75,7 @@ class Generator(keras.Model):
 
         Args:
             context: ids (B, S).
-            seed: of the draws, an integer or a tuple of some; read by sampling only.
+            seed: random seed for sampling, an integer or a tuple of integers.
 
         Returns:
             A `Generated` of NumPy arrays: tokens (B, L); of a beam above 1, (B, n_best, L).

@@ -76,7 +76,7 @@ def gradients(surrogates, count, seed):
     Args:
         surrogates: functions `(scores (B, 1, 3), noise (B, 1, 3)) → (B, 1)` by name.
         count: estimates of each.
-        seed: of the noise.
+        seed: random seed.
 
     Returns:
         Arrays (count, 3) float64 by name.

@@ -31,9 +31,9 @@ class AdditiveAttention(ScoredAttention):
         query: (B, T, Q), or (B, Q) for a single query.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
-        attention_mask: booleans (B, S) or (B, T, S), True where a query may look. Padding is seen
+        attention_mask: booleans (B, S) or (B, T, S), True where a query may attend. Padding is seen
             unless it is masked here; implicit Keras masks are not consulted. Where a query has
-            nothing to look at, weights and read are 0.
+            nothing to attend to, weights and read are 0.
         return_attention_scores: whether to return `(read, weights)`.
 
     Returns:

@@ -58,7 +58,7 @@ class GlobalSelfAttention(_AttentionBlock):
 
     Call arguments:
         x: (B, S, D).
-        attention_mask: booleans (B, S) or (B, S, S), True where a position may look.
+        attention_mask: booleans (B, S) or (B, S, S), True where a position may attend.
         return_attention_scores: whether to return `(output, weights)`.
 
     Returns:
@@ -216,7 +216,7 @@ class CrossAttention(_AttentionBlock):
     Call arguments:
         query: the target's tensor, (B, T, D).
         memory: what is attended to, (B, S, E): both keys and values.
-        attention_mask: booleans (B, S) or (B, T, S), True where a query may look.
+        attention_mask: booleans (B, S) or (B, T, S), True where a query may attend.
         return_attention_scores: whether to return `(output, weights)`.
 
     Returns:

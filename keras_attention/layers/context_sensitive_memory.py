@@ -35,7 +35,7 @@ class ContextSensitiveMemory(WeightedLayer, ScoredAttention):
         query: (B, T, Q), or (B, Q) for a single query.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
-        attention_mask: booleans (B, S) or (B, T, S), True where a query may look.
+        attention_mask: booleans (B, S) or (B, T, S), True where a query may attend.
         return_attention_scores: whether to return `(read, weights)`.
 
     Returns:

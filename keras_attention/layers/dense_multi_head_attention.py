@@ -39,8 +39,8 @@ class DenseMultiHeadAttention(WeightedLayer, Attention):
         query: (B, T, D).
         value: (B, S, F).
         key: (B, S, E). Defaults to `value`.
-        attention_mask: booleans (B, S) or (B, T, S), True where a query may look. Where a query has
-            nothing to look at, its weights are 0 and its read is the bias of the output projection.
+        attention_mask: booleans (B, S) or (B, T, S), True where a query may attend. A query that
+            may attend to nothing gets weights 0, and its read is the bias of the last projection.
         return_attention_scores: whether to return `(read, weights)`.
 
     Returns:

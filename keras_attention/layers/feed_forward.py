@@ -16,7 +16,7 @@ class FeedForward(Residual):
 
     Args:
         hidden: width of the hidden layer, the paper's d_ff.
-        dropout: share of the output that is dropped in training.
+        dropout: fraction of the output that is dropped in training.
         norm_first: pre-norm if set, else post-norm.
         **kwargs: as for every Keras layer.
 

@@ -143,7 +143,7 @@ class GlimpseRNN(keras.layers.Layer):
         policy: `"learned"`; or, to compare with, `"centre"`: always the middle, or `"random"`:
             anywhere, also at inference.
         deviation: σ, positive; the picture is 2 wide.
-        seed: of the draws.
+        seed: random seed.
         **kwargs: as for every Keras layer.
 
     Call arguments:

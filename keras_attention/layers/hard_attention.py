@@ -22,14 +22,14 @@ class HardAttention(ScoredAttention):
     Args:
         score: as for every attention layer of the package.
         straight_through: whether gradients flow as if the read had been soft.
-        seed: of the draws.
+        seed: random seed.
         **kwargs: as for every Keras layer.
 
     Call arguments:
         query: (B, T, Q), or (B, Q) for a single query.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
-        attention_mask: booleans (B, S) or (B, T, S), True where a query may look.
+        attention_mask: booleans (B, S) or (B, T, S), True where a query may attend.
         return_attention_scores: whether to return `(read, weights)`; the weights are one-hot.
         return_distribution: whether to return `AttentionRead(read, weights, distribution)`: also
             the softmax (B, T, S) that positions are drawn from. Layers around this one, such as

@@ -61,7 +61,7 @@ class MonotonicLocalAttention(_LocalAttention):
         query: (B, T, Q), or (B, Q) for a single query, which is that of position 0.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
-        attention_mask: booleans (B, S), True where a query may look; padding comes last.
+        attention_mask: booleans (B, S), True where a query may attend; padding comes last.
         return_attention_scores: whether to return `(read, weights)`.
 
     Returns:
@@ -120,7 +120,7 @@ class PredictiveLocalAttention(WeightedLayer, _LocalAttention):
         query: (B, T, Q), or (B, Q) for a single query.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
-        attention_mask: booleans (B, S), True where a query may look; padding comes last.
+        attention_mask: booleans (B, S), True where a query may attend; padding comes last.
         return_attention_scores: whether to return `(read, weights)`.
 
     Returns:

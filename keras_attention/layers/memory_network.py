@@ -91,7 +91,7 @@ class MemoryTimes(keras.layers.Layer):
     Args:
         length: number of times that there are; what is older shares the last one.
         noise: how probable it is that a time is skipped before a sentence; the paper's is 0.1.
-        seed: of the noise.
+        seed: random seed.
         **kwargs: as for every Keras layer.
 
     Call arguments:
@@ -103,7 +103,7 @@ class MemoryTimes(keras.layers.Layer):
 
     Raises:
         ValueError: there are more sentences than times, the length is not positive, or the noise is
-            no probability.
+            not in [0, 1).
 
     Example:
     >>> import numpy as np

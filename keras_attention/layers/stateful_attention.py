@@ -96,7 +96,7 @@ class CoverageAttention(StatefulAttention):
         query: (B, T, Q), or (B, Q) for a single query; query t knows the weights before t.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
-        attention_mask: booleans (B, S), True where a query may look.
+        attention_mask: booleans (B, S), True where a query may attend.
         return_attention_scores: whether to return `(read, weights)`.
 
     Returns:
@@ -143,7 +143,7 @@ class NeuralCoverageAttention(StatefulAttention):
         query: (B, T, Q), or (B, Q) for a single query; query t knows the weights before t.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
-        attention_mask: booleans (B, S), True where a query may look.
+        attention_mask: booleans (B, S), True where a query may attend.
         return_attention_scores: whether to return `(read, weights)`.
 
     Returns:
@@ -241,7 +241,7 @@ class LocationAwareAttention(_ConvolvingAttention):
         query: (B, T, Q), or (B, Q) for a single query; query t knows the weights of t − 1.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
-        attention_mask: booleans (B, S), True where a query may look.
+        attention_mask: booleans (B, S), True where a query may attend.
         return_attention_scores: whether to return `(read, weights)`.
 
     Returns:
@@ -293,7 +293,7 @@ class RecurrentLocationAttention(_ConvolvingAttention):
         query: (B, T, Q), or (B, Q) for a single query; query t knows the weights before t.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
-        attention_mask: booleans (B, S), True where a query may look.
+        attention_mask: booleans (B, S), True where a query may attend.
         return_attention_scores: whether to return `(read, weights)`.
 
     Returns:

@@ -52,8 +52,8 @@ def build_character_model(
         num_layers: layers of the Transformer.
         num_heads: heads of each attention, H.
         key_dim: depth of a head, K.
-        dropout: share that is dropped in training, of the attention weights, and of what the LSTM
-            or a feed-forward network gives.
+        dropout: fraction of the attention weights, and of the output of the LSTM or of the
+            feed-forward networks, that is dropped in training.
         dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
         name: of the model; None: its kind.
 
@@ -65,7 +65,7 @@ def build_character_model(
 
     Raises:
         ValueError: there is no such kind, a size is not positive, the width of the Transformer is
-            odd, or the dropout is no share.
+            odd, or the dropout is not in [0, 1).
 
     References:
         Karpathy (2015), The unreasonable effectiveness of recurrent neural networks; Cheng, Dong,

@@ -58,7 +58,7 @@ def build_transformer(
         feed_forward: hidden width of the feed-forward networks.
         key_dim: depth of a head, K. None: D / H, as in the paper. The tutorial has D, and so eight
             times as wide an attention.
-        dropout: share that is dropped in training: of the embedded tokens, of the attention
+        dropout: fraction that is dropped in training: of the embedded tokens, of the attention
             weights, and of what the feed-forward networks give.
         positions: `"concatenated"`, the sinusoids as the tutorial lays them out; `"interleaved"`,
             as the paper does; or `"learned"`.
@@ -82,7 +82,7 @@ def build_transformer(
 
     Raises:
         ValueError: a size is not positive, the width is odd or no multiple of the number of heads,
-            there are no such positions, or the dropout is no share.
+            there are no such positions, or the dropout is not in [0, 1).
 
     References:
         Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762;

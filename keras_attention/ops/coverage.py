@@ -6,7 +6,7 @@ from keras_attention.ops.projections import project
 
 
 def uniform_weights(mask):
-    """Spread the weight evenly over what may be looked at: booleans (B, S) → weights (B, S)."""
+    """Spread the weight evenly over what may be attended to: booleans (B, S) → weights (B, S)."""
     seen = ops.cast(mask, "float32")
     return seen / ops.maximum(ops.sum(seen, axis=-1, keepdims=True), 1.0)
 

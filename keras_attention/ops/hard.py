@@ -30,15 +30,15 @@ def hard_lookup(scores, values, mask=None, noise=None, straight_through=False):
     Args:
         scores: (B, T, S).
         values: (B, S, D).
-        mask: booleans (B, S) or (B, T, S), True where a query may look; None: everywhere.
+        mask: booleans (B, S) or (B, T, S), True where a query may attend; None: everywhere.
         noise: numbers from (0, 1), (B, T, S), which draw a position from the softmax of the scores
             by the Gumbel-max trick; None takes the likeliest position.
         straight_through: whether gradients flow as if the read had been soft (Bengio et al., 2013);
             the value is hard in any case.
 
     Returns:
-        A `HardLookup` whose weights are one-hot, or 0 where there is nothing to look at. They have
-        no gradient, unless `straight_through`.
+        A `HardLookup` whose weights are one-hot, or 0 where there is nothing to attend to. They
+        have no gradient, unless `straight_through`.
     """
     mask = None if mask is None else align_mask(mask, scores)
     soft = masked_softmax(scores, mask)

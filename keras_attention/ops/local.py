@@ -68,7 +68,7 @@ def local_lookup(scores, values, centres, half_width, mask=None, favour=None):
         values: (B, S, D).
         centres: p (B, T).
         half_width: D.
-        mask: booleans (B, S) or (B, T, S), True where a query may look; None: everywhere.
+        mask: booleans (B, S) or (B, T, S), True where a query may attend; None: everywhere.
         favour: whether and how positions near the centre count for more. None: only the window, as
             in local-m. `"weights"`: the Gaussian multiplies the weights after their softmax, as in
             eq. 10 of the paper, so that they sum to less than 1. `"scores"`: it multiplies the

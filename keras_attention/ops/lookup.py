@@ -25,12 +25,12 @@ def lookup(scores, values, mask=None, temperature=1.0):
     Args:
         scores: (B, T, S), or (B, H, T, S) with heads.
         values: (B, S, D), or (B, H, S, D) with heads.
-        mask: booleans (B, S) or (B, T, S), True where a query may look; None: everywhere.
+        mask: booleans (B, S) or (B, T, S), True where a query may attend; None: everywhere.
         temperature: what the scores are divided by: below 1 sharper, above 1 flatter.
 
     Returns:
         A `Lookup`: the read (…, T, D) in the dtype of the values, and weights and scores. A query
-        with nothing to look at reads 0 with weights 0.
+        with nothing to attend to reads 0 with weights 0.
     """
     mask = None if mask is None else align_mask(mask, scores)
     weights = masked_softmax(scores, mask, temperature=temperature)

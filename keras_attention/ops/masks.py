@@ -1,4 +1,4 @@
-"""Masks, and the one masked softmax of the package. True means "may be looked at".
+"""Masks, and the one masked softmax of the package. True means "may be attended to".
 
 weights_j = m_j exp(s_j) / Σ_i m_i exp(s_i),   and 0 where every m is False
 """
@@ -52,9 +52,7 @@ def align_mask(mask, scores):
         ValueError: the mask is not boolean, or has another rank or length than the scores allow.
     """
     if keras.backend.standardize_dtype(mask.dtype) != "bool":
-        raise ValueError(
-            f"attention_mask must be boolean (True: may be looked at), got dtype {mask.dtype}"
-        )
+        raise ValueError(f"attention_mask must be boolean (True: attend), got dtype {mask.dtype}")
     shape = tuple(scores.shape)
     expected = (shape[0], *shape[-2:])[-len(mask.shape) :] if len(mask.shape) == 3 else ()
     if len(mask.shape) == 2:
@@ -74,16 +72,16 @@ def align_mask(mask, scores):
 
 
 def masked_softmax(scores, mask=None, axis=-1, temperature=1.0):
-    """Turn scores into weights that sum to 1 over what may be looked at.
+    """Turn scores into weights that sum to 1 over what may be attended to.
 
-    Computed in float32 whatever the scores' dtype. A row with nothing to look at gives weights 0,
+    Computed in float32 whatever the scores' dtype. A row with nothing to attend to gives weights 0,
     never NaN and never a uniform row; neither do its gradients. Written with exp, max and sum
     along the axis, since `keras.ops.softmax` on another axis than the last cannot be compiled by
     XLA inside a recurrent loop on the TensorFlow backend.
 
     Args:
         scores: numbers of any shape.
-        mask: booleans that broadcast to the scores, or None: everything may be looked at.
+        mask: booleans that broadcast to the scores, or None: attend everywhere.
         axis: the axis that is summed to 1, that of the source positions.
         temperature: what the scores are divided by.
 

@@ -38,7 +38,7 @@ app.command("all")(everything.everything)
 def lab(context: typer.Context):
     """Experiments that show what attention and memory are for: figures, and pictures in a folder.
 
-    Each trains a model, and beside it the same without what it is about. A figure that is held to
+    Each trains a model with its mechanism and the same model without it. A figure that is held to
     something says so: `✓ ≥ 0.98` was reached, `✗ ≥ 0.98` was missed. `--quick` does the same on
     less, in under a minute; its figures mean nothing. `--seed` gives another run.
     """
