@@ -31,7 +31,6 @@ ROOMS = (
     "serving",
     "export",
     "scoring",
-    "watching",
     "runs",
 )
 MIRRORED = (

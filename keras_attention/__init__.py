@@ -26,11 +26,9 @@ The rooms, in reading order; a module imports only modules that stand above it:
 - `serving`: a local page to type sentences on; Gradio is its extra, `demo`.
 - `export`: a translator for programs without this package: SavedModel, ONNX, CTranslate2.
 - `scoring`: how good a translator is: loss, BLEU, and whether it looks at the right word.
-- `watching`: a translator while it learns: heat maps and BLEU after every epoch.
 - `distribution`: a run on several devices, in several processes, on several machines.
-- `settings`: what decides the outcome of a run.
-- `runs`: one training run, from a corpus to a folder with everything in it.
-- `comparison`: with and without attention, BLEU by sentence length.
+- `runs`: one training run, from a corpus to a folder with everything in it: its settings, heat maps
+  and BLEU after every epoch, and runs with and without attention side by side.
 - `lab`: experiments that show what the notes say, with figures and pictures.
 - `compiling`: what XLA makes of every model, and the compiler for TPUs without having one.
 - `cli`: the command line.
@@ -51,7 +49,6 @@ __version__ = "0.1.0"
 _TRUNK = ("ops", "layers", "models", "training")
 _ROOMS = (
     "cli",
-    "comparison",
     "compiling",
     "corpora",
     "decoding",
@@ -64,13 +61,11 @@ _ROOMS = (
     "runs",
     "scoring",
     "serving",
-    "settings",
     "storage",
     "tasks",
     "text",
     "translation",
     "translator",
-    "watching",
     "writer",
 )
 _NAMES = {

@@ -249,7 +249,7 @@ def tiny_run(short_pairs, tmp_path_factory):
                 shutil.copytree(run.folder, run.killed)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "RunCheckpoint", CopyingCheckpoint)
+        patch.setattr(runs.run, "RunCheckpoint", CopyingCheckpoint)
         patch.setattr(XLA, "is_on", False)  # whichever test is the first to want it
         run.translator = runs.train(
             run.train, run.validation, run.folder, run.settings, sources=run.sources, verbose=0

@@ -50,8 +50,9 @@ def compare(
     `comparison.json` and `bleu-by-length.png`. On the bundled corpus it takes three minutes on
     two CPU cores. What is in the folder already is used, so a command that was interrupted goes on.
     """
-    from keras_attention import comparison, corpora, runs
+    from keras_attention import corpora, runs
     from keras_attention.cli.heap import keep_freed_memory
+    from keras_attention.runs import comparison
 
     keep_freed_memory()
     given = {

@@ -69,7 +69,7 @@ class Distribution:
         """Check that the batches of a run can be cut into equal parts.
 
         Args:
-            settings: `keras_attention.settings.Settings`.
+            settings: `keras_attention.runs.settings.Settings`.
 
         Raises:
             ValueError: they cannot.

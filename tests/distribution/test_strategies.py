@@ -7,7 +7,7 @@ import pytest
 
 from keras_attention.distribution import Distribution, Processes, spread
 from keras_attention.installing import pip_install
-from keras_attention.settings import Settings
+from keras_attention.runs.settings import Settings
 from keras_attention.training import MaskedCrossentropy
 from tests.distribution.conftest import COMMAND_LINE, ended
 

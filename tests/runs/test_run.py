@@ -14,9 +14,9 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_attention import runs, scoring
+from keras_attention import corpora, runs, scoring
 from keras_attention.corpora import Pair
-from keras_attention.settings import Settings
+from keras_attention.runs.settings import Settings
 from keras_attention.text import normalize
 from keras_attention.translator import Translator
 from tests.conftest import RUN_FILES, files
@@ -153,13 +153,13 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one(tiny_run, killed):
 
 @pytest.mark.thorough
 def test_a_resumed_run_keeps_its_number_of_shapes(tiny_run, killed, monkeypatch):
-    monkeypatch.setattr(runs, "STEPS_A_SHAPE", 20)  # of 4 epochs of 19 steps, 3 more shapes
+    monkeypatch.setattr(runs.run, "STEPS_A_SHAPE", 20)  # of 4 epochs of 19 steps, 3 more shapes
     config = json.loads((killed / "config.json").read_text())
     assert config["shapes"] == 1
     counts = []
-    of_pairs = runs.corpora.Batches.of_pairs
+    of_pairs = corpora.Batches.of_pairs
     monkeypatch.setattr(
-        runs.corpora.Batches,
+        corpora.Batches,
         "of_pairs",
         lambda *args, **kwargs: counts.append(kwargs["shapes"]) or of_pairs(*args, **kwargs),
     )

@@ -10,7 +10,7 @@ pytest.importorskip("tensorflow")
 
 from keras_attention import runs, scoring
 from keras_attention.translator import Translator
-from keras_attention.watching import TranslateEachEpoch
+from keras_attention.runs.callbacks import TranslateEachEpoch
 from tests.conftest import RUN_FILES, files
 
 SENTENCES = ["El niño come.", "¿La casa es roja?"]

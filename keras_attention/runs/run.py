@@ -4,13 +4,14 @@ import json
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from typing import NamedTuple
 
 import keras
 
 from keras_attention import corpora, models
 from keras_attention.distribution.strategies import Distribution
 from keras_attention.plotting import plot_history
-from keras_attention.settings import Settings
+from keras_attention.runs.settings import Settings
 from keras_attention.storage import remove, written_whole
 from keras_attention.text import KINDS, SPECIAL_WORDS
 from keras_attention.training import (
@@ -20,7 +21,7 @@ from keras_attention.training import (
     compile_for_training,
 )
 from keras_attention.translator import CONFIG_FILE, FORMAT, Translator, read_config
-from keras_attention.watching import TranslateEachEpoch
+from keras_attention.runs.callbacks import TranslateEachEpoch
 
 CHECKPOINTS, WATCHED_FOLDER = "checkpoints", "watched"
 HISTORY_FILE, CURVES_FILE = "history.json", "curves.png"
@@ -55,7 +56,7 @@ def train(
             pairs. Only the number of epochs may differ, unless the learning rate hangs on it.
         watched: sentences that are translated and drawn after every epoch, in the folder `watched`.
         bleu_sample: number of validation pairs whose BLEU is taken after every epoch; 0: none. See
-            `keras_attention.watching.TranslateEachEpoch`.
+            `keras_attention.runs.callbacks.TranslateEachEpoch`.
         verbose: as in `keras.Model.fit`.
         distribution: `keras_attention.distribution.Distribution` over several devices or processes;
             None: one device. The losses are the same up to rounding, and a resumed run may have
@@ -73,7 +74,7 @@ def train(
             a batch cannot be cut into as many parts as the distribution has; or a run on several
             devices is to be watched, or a sample is negative.
     """
-    settings = settings or Settings()
+    settings, folder = settings or Settings(), Path(folder)
     distribution = distribution or Distribution()
     distribution.check_batch_size(settings)
     if (watched or bleu_sample) and distribution.engine is not None:
@@ -81,74 +82,99 @@ def train(
     if bleu_sample < 0:
         raise ValueError(f"bleu_sample must be 0 or above, got {bleu_sample}")
     verbose = verbose if distribution.is_first else 0
-    folder = Path(folder)
-    config = _describe(train_pairs, validation_pairs, settings, sources)
-    shapes = distribution.processes.of_first(lambda: _number_of_shapes(folder, settings, resume))
-    config["shapes"] = shapes
+    pairs = train_pairs, validation_pairs
+    config = _describe(*pairs, settings, sources)
+    config["shapes"] = distribution.processes.of_first(
+        lambda: _number_of_shapes(folder, settings, resume)
+    )
     distribution.check_same({**config, "sources": None})
     with _begun(folder, config, resume) if distribution.is_first else nullcontext():
-        # The vocabularies, and the ids of every sentence
-        vocabularies = [
-            KINDS[settings.tokens].learn(
-                (getattr(pair, side) for pair in train_pairs), settings.vocabulary
-            )
-            for side in ("context", "target")
-        ]
-        distribution.check_vocabulary(len(vocabularies[1]))
-        sizes = {"batch_tokens": settings.batch_tokens, "shapes": shapes}
-        batches = corpora.Batches.of_pairs(
-            train_pairs, *vocabularies, settings.batch_size, **sizes, leave_out_long=True
-        )
-        validation_batches = corpora.Batches.of_pairs(
-            validation_pairs, *vocabularies, settings.batch_size, **sizes
-        )
-        if batches.left_out and verbose:
-            print(
-                f"{batches.left_out:,} of the pairs to learn from left out: a sentence has more "
-                f"than {corpora.LONGEST} tokens"
-            )
-
-        # The model, new or as the last epoch left it
-        keras.utils.set_random_seed(settings.seed)
-        checkpoint = RunCheckpoint(
-            folder / CHECKPOINTS, patience=settings.patience, writes=distribution.is_first
-        )
-        checkpoint.history = distribution.processes.of_first(lambda: checkpoint.history)
-        model = _begin(settings, vocabularies, checkpoint, distribution)
-        callbacks = [
-            StopOnDivergence(at_once=distribution.processes.are_several),
-            SeedEachEpoch(settings.seed),
-        ]
+        run = _prepare(pairs, folder, settings, config["shapes"], distribution, verbose)
         if watched or bleu_sample:
-            translator = Translator(model, *vocabularies)
             sample = _sample(validation_pairs, bleu_sample)
-            callbacks.append(
+            run.callbacks.append(
                 TranslateEachEpoch(
-                    translator, folder / WATCHED_FOLDER, sentences=watched, sample=sample
+                    Translator(run.model, *run.vocabularies),
+                    folder / WATCHED_FOLDER,
+                    sentences=watched,
+                    sample=sample,
                 )
             )
+    _fit(run, settings, distribution, verbose)
+    return _finish(run, folder, settings, config, distribution)
 
-    if checkpoint.epochs < settings.epochs and not checkpoint.should_stop:
-        with distribution.scope():
-            model.fit(
-                batches.shuffled(
-                    settings.seed, checkpoint.epochs * settings.steps, distribution.part
-                ),
-                validation_data=validation_batches.in_order(distribution.part),
-                steps_per_epoch=settings.steps,
-                initial_epoch=checkpoint.epochs,
-                epochs=settings.epochs,
-                shuffle=False,
-                callbacks=[*callbacks, checkpoint],
-                verbose=verbose,
-            )
 
-    # The best epoch is what stays
-    best = build(settings, *vocabularies)
-    distribution.share(best, lambda: best.load_weights(checkpoint.last() / "best.keras"))
-    translator = Translator(best, *vocabularies, config)
+class _Run(NamedTuple):
+    """What a run needs once it begins."""
+
+    vocabularies: list
+    batches: corpora.Batches
+    validation_batches: corpora.Batches
+    model: keras.Model
+    checkpoint: RunCheckpoint
+    callbacks: list
+
+
+def _prepare(pairs, folder, settings, shapes, distribution, verbose):
+    """Learn the vocabularies, batch the ids of all pairs, and make or restore the model."""
+    train_pairs, validation_pairs = pairs
+    vocabularies = [
+        KINDS[settings.tokens].learn(
+            (getattr(pair, side) for pair in train_pairs), settings.vocabulary
+        )
+        for side in ("context", "target")
+    ]
+    distribution.check_vocabulary(len(vocabularies[1]))
+    sizes = {"batch_tokens": settings.batch_tokens, "shapes": shapes}
+    batches = corpora.Batches.of_pairs(
+        train_pairs, *vocabularies, settings.batch_size, **sizes, leave_out_long=True
+    )
+    validation_batches = corpora.Batches.of_pairs(
+        validation_pairs, *vocabularies, settings.batch_size, **sizes
+    )
+    if batches.left_out and verbose:
+        print(
+            f"{batches.left_out:,} of the pairs to learn from left out: a sentence has more "
+            f"than {corpora.LONGEST} tokens"
+        )
+    keras.utils.set_random_seed(settings.seed)
+    checkpoint = RunCheckpoint(
+        folder / CHECKPOINTS, patience=settings.patience, writes=distribution.is_first
+    )
+    checkpoint.history = distribution.processes.of_first(lambda: checkpoint.history)
+    model = _begin(settings, vocabularies, checkpoint, distribution)
+    callbacks = [
+        StopOnDivergence(at_once=distribution.processes.are_several),
+        SeedEachEpoch(settings.seed),
+    ]
+    return _Run(vocabularies, batches, validation_batches, model, checkpoint, callbacks)
+
+
+def _fit(run, settings, distribution, verbose):
+    """Train to the last epoch, from the first or from where the checkpoint is."""
+    done = run.checkpoint.epochs
+    if done >= settings.epochs or run.checkpoint.should_stop:
+        return
+    with distribution.scope():
+        run.model.fit(
+            run.batches.shuffled(settings.seed, done * settings.steps, distribution.part),
+            validation_data=run.validation_batches.in_order(distribution.part),
+            steps_per_epoch=settings.steps,
+            initial_epoch=done,
+            epochs=settings.epochs,
+            shuffle=False,
+            callbacks=[*run.callbacks, run.checkpoint],
+            verbose=verbose,
+        )
+
+
+def _finish(run, folder, settings, config, distribution):
+    """Return the translator of the best epoch, and leave it in the folder of the run."""
+    best = build(settings, *run.vocabularies)
+    distribution.share(best, lambda: best.load_weights(run.checkpoint.last() / "best.keras"))
+    translator = Translator(best, *run.vocabularies, config)
     if distribution.is_first:
-        _finish(folder, translator, checkpoint)
+        _leave(folder, translator, run.checkpoint)
     distribution.processes.wait("the run is whole")
     return translator
 
@@ -328,7 +354,7 @@ def _check_same_run(folder, config, may_differ=("epochs", "sources")):
         raise ValueError(f"the run in {folder} has other settings: expected {'; '.join(changed)}")
 
 
-def _finish(folder, translator, checkpoint):
+def _leave(folder, translator, checkpoint):
     """Leave the translator, the history and the curves; the checkpoints have served."""
     translator.save(folder)
     with written_whole(folder / HISTORY_FILE) as path:

@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_attention import runs, scoring
+from keras_attention import scoring
 from keras_attention.plotting import plot_by_length
-from keras_attention.settings import CHOICES
+from keras_attention.runs.run import HISTORY_FILE, ensure
+from keras_attention.runs.settings import CHOICES, Settings
 from keras_attention.storage import written_whole
 
 RESULTS_FILE, PICTURE_FILE = "comparison.json", "bleu-by-length.png"
@@ -61,13 +62,13 @@ def compare(parts, folder, settings=None, *, sources=None, verbose="auto", progr
     Raises:
         ValueError: a run in the folder has other settings or pairs, or there are no pairs.
     """
-    settings, folder = settings or runs.Settings(), Path(folder)
+    settings, folder = settings or Settings(), Path(folder)
     overall, by_length, seconds = {}, {}, {}
     for name, choices in CONTENDERS.items():
         own = {**dict.fromkeys(CHOICES), **choices}
-        found = (folder / name / runs.HISTORY_FILE).is_file()
+        found = (folder / name / HISTORY_FILE).is_file()
         start = time.perf_counter()
-        translator = runs.ensure(
+        translator = ensure(
             parts.train,
             parts.validation,
             folder / name,
