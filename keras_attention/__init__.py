@@ -3,7 +3,7 @@
 The rooms, in reading order; a module imports only modules that stand above it:
 
 - `ops`: the mathematics, pure functions over `keras.ops`: masks, scores, and what to do with them:
-  soft, hard and local lookups, attention with a past, CTC; the sinusoids of positions.
+  soft, hard and local lookups, attention with a state, CTC; the sinusoids of positions.
 - `layers`: thin Keras layers over `ops`: the context-sensitive memory with its menu of scores, and
   every other attention; decoder cells that attend; the blocks of a Transformer.
 - `models`: one paper or tutorial a file: `build_rnn_attention`, `build_bilstm_attention`,

@@ -41,7 +41,7 @@ def train(
         str | None,
         setting(
             "`multi-head` (rnn), `global`, `local-m` (bilstm), `local-p`, `hard` (with "
-            "straight-through gradients); with a past (bilstm): `coverage`, `neural-coverage`, "
+            "straight-through gradients); with a state (bilstm): `coverage`, `neural-coverage`, "
             "`location-aware`, `recurrent-location`; a summary that ignores what is asked: `last`, "
             "`max`, `mean`.",
             "multi-head, bilstm: global",

@@ -20,9 +20,9 @@ class DenseMultiHeadAttention(WeightedLayer, Attention):
     """Let each query read a memory through several heads, section 3.2.2 of Vaswani et al. (2017).
 
     The construction of the lecture notes: one `Dense` layer makes the queries of all heads, and a
-    reshape cuts them apart. Given the same weights it equals `MultiHeadAttention`, which wraps
-    Keras' own layer. Heads are cut as (B, T, H, K), then transposed: a reshape straight to
-    (B, H, T, K) would mix times and heads, and no shape would tell.
+    reshape cuts them apart. Given the same weights it equals `MultiHeadAttention`, which has a
+    kernel (D, H, K) in its place. Heads are cut as (B, T, H, K), then transposed: a reshape
+    straight to (B, H, T, K) would mix times and heads, and no shape would show it.
 
     Args:
         num_heads: H.

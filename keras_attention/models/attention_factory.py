@@ -15,7 +15,7 @@ def make_attention(
         name: `"multi_head"`, one head of Keras' multi-head attention; `"global"`, soft attention
             over the whole context; `"local_m"` and `"local_p"`, over a window of Luong et al.
             (2015); `"hard"`, one position, with straight-through gradients; `"coverage"`,
-            `"neural_coverage"`, `"location_aware"` and `"recurrent_location"`, with a past;
+            `"neural_coverage"`, `"location_aware"` and `"recurrent_location"`, with a state;
             `"last"`, `"max"` and `"mean"`, a summary that ignores what is asked.
         units: width of the query.
         score: a score of `keras_attention.layers.scores.SCORES`, or a layer of that module; None:

@@ -1,4 +1,4 @@
-"""Attention with a past: what earlier weights tell about where to look next."""
+"""Attention with a state: what earlier weights say about where to attend next."""
 
 from keras import ops
 
