@@ -172,6 +172,18 @@ def check_config_round_trip(case):
     assert_same(case.run(twin, **case.inputs()), expected_of(case), 0)
 
 
+def classes_in(config):
+    """Yield the names of the classes in a serialized layer or model, at whatever depth."""
+    if isinstance(config, dict):
+        if "class_name" in config:
+            yield config["class_name"]
+        for value in config.values():
+            yield from classes_in(value)
+    elif isinstance(config, (list, tuple)):
+        for value in config:
+            yield from classes_in(value)
+
+
 def config_of(layer):
     return json.dumps(layer.get_config(), sort_keys=True, default=str)
 
