@@ -32,8 +32,23 @@ BUILD = {
 }
 
 
+def policies_in(config):
+    """Yield the names of the dtype policies in a serialized model, at whatever depth."""
+    if isinstance(config, dict):
+        if config.get("class_name") == "DTypePolicy":
+            yield config["config"]["name"]
+        is_sequence = config.get("class_name") == "Sequential"  # which computes nothing itself
+        yield from policies_in(config["config"]["layers"] if is_sequence else [*config.values()])
+    elif isinstance(config, (list, tuple)):
+        for value in config:
+            yield from policies_in(value)
+
+
 @pytest.mark.parametrize("build", BUILD.values(), ids=BUILD)
-def test_all_weights_are_of_the_dtype_that_was_asked_for(build):
-    assert {weight.dtype for weight in build(dtype="float64").weights} == {"float64"}
-    assert {weight.dtype for weight in build(dtype="mixed_bfloat16").weights} == {"float32"}
-    assert keras.config.dtype_policy().name == "float32"
+def test_all_layers_have_the_dtype_that_was_asked_for(build):
+    for dtype in ("mixed_bfloat16", None):
+        model = build(dtype=dtype)
+        found = set(policies_in(keras.saving.serialize_keras_object(model)))
+        assert found == {dtype or "float32"}
+        assert {weight.dtype for weight in model.weights} == {"float32"}
+        assert keras.config.dtype_policy().name == "float32"
