@@ -255,7 +255,7 @@ class LocationScore(WeightedLayer, Score):
         return scores.location(query, self.kernel, ops.shape(projected)[1])
 
     def mask(self, keys):
-        if keys.shape[1] is not None and keys.shape[1] <= self.longest:
+        if isinstance(keys.shape[1], int) and keys.shape[1] <= self.longest:
             return None
         reached = scores.location_mask(ops.shape(keys)[1], self.longest)
         return ops.broadcast_to(reached, ops.shape(keys)[:2])

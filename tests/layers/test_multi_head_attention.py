@@ -69,7 +69,7 @@ def test_the_wrapper_is_keras_own_layer_but_for_masks():
     query, keys = inputs()
     values = 2 * keys[:, ::-1, :5]
     wrapper, ours = KerasMultiHeadAttention(H, DEPTH), MultiHeadAttention(H, DEPTH)
-    mask = ops.convert_to_tensor([MASK[0], [False] * S])
+    mask = ops.convert_to_tensor(np.array([MASK[0], [False] * S]))
     options = {"attention_mask": mask, "return_attention_scores": True}
     read, weights = wrapper(query, values, keys, **options)
     ours.build(query.shape, values.shape, keys.shape)
