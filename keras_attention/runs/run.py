@@ -11,6 +11,7 @@ import keras
 from keras_attention import corpora, models
 from keras_attention.distribution.strategies import Distribution
 from keras_attention.plotting import plot_history
+from keras_attention.runs.callbacks import TranslateEachEpoch
 from keras_attention.runs.settings import Settings
 from keras_attention.storage import remove, written_whole
 from keras_attention.text import KINDS, SPECIAL_WORDS
@@ -21,7 +22,6 @@ from keras_attention.training import (
     compile_for_training,
 )
 from keras_attention.translator import CONFIG_FILE, FORMAT, Translator, read_config
-from keras_attention.runs.callbacks import TranslateEachEpoch
 
 CHECKPOINTS, WATCHED_FOLDER = "checkpoints", "watched"
 HISTORY_FILE, CURVES_FILE = "history.json", "curves.png"

@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_attention import runs, scoring
-from keras_attention.translator import Translator
 from keras_attention.runs.callbacks import TranslateEachEpoch
+from keras_attention.translator import Translator
 from tests.conftest import RUN_FILES, files
 
 SENTENCES = ["El niño come.", "¿La casa es roja?"]

@@ -7,8 +7,8 @@ pytest.importorskip("tensorflow")
 from dataclasses import replace
 
 from keras_attention import runs
-from keras_attention.runs import comparison
 from keras_attention.corpora import Split
+from keras_attention.runs import comparison
 from tests.conftest import RUN_FILES, files
 
 pytestmark = pytest.mark.thorough
