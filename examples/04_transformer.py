@@ -437,7 +437,7 @@ model = models.build_transformer(
     units=16 if QUICK else 64,
     num_layers=2,
     num_heads=4,
-    feed_forward=32 if QUICK else 256,
+    feed_forward_dim=32 if QUICK else 256,
     dropout=0.0,
     tied=True,
 )

@@ -14,12 +14,21 @@ from keras_attention.plotting import (
 )
 from keras_attention.plotting.interactive import Panel, Side, View
 
-# What looks at what: the letters of the two sentences, queries first
-_AXES = {"cross": ("T", "S"), "encoder": ("S", "S"), "decoder": ("T", "T")}
+# What attends to what, as models name it, and the letters of the two sentences, queries first
+AXES = {
+    "cross_attention": ("T", "S"),
+    "encoder_self_attention": ("S", "S"),
+    "decoder_self_attention": ("T", "T"),
+}
+_KINDS = {
+    "cross": "cross_attention",
+    "encoder": "encoder_self_attention",
+    "decoder": "decoder_self_attention",
+}
 _NAMES = {"S": "context", "T": "target"}
 _SIDES = {"S": "sentence", "T": "translation"}
 _NO_WEIGHTS = "there are no weights: this was translated with attention=False"
-KINDS_OF_ATTENTION = tuple(_AXES)
+KINDS_OF_ATTENTION = tuple(_KINDS)
 GRIDS = ("heads", "layers")
 
 
@@ -46,9 +55,10 @@ class Translation:
         text: its translation.
         context_tokens: S tokens of the source as the user wrote them, with `[START]` and `[END]`.
         target_tokens: T tokens of the translation, with `[END]` where it ended.
-        weights: attention weights by name, each (T, S), or (H, T, S) with heads. Those whose name
-            begins with `encoder_self_attention` are (H, S, S); with `decoder_self_attention`
-            (H, T, T), where the keys are the tokens that were fed: `[START]`, and all but the last.
+        weights: lists of attention weights, one a layer: `"cross_attention"`, each (T, S), or
+            (H, T, S) with heads; a Transformer's `"encoder_self_attention"` (H, S, S) and
+            `"decoder_self_attention"` (H, T, T), where the keys are the tokens that were fed:
+            `[START]`, and all but the last.
         unknown: positions of the context tokens that the model does not know.
         finished: whether the sentence ended before the limit of its length.
         candidates: the best translations that were found, the best first.
@@ -195,7 +205,7 @@ class Translation:
 
     def _panel(self, of):
         """Return one kind of attention, pieces of words apart, as a view takes it."""
-        queries, keys = _AXES[of]
+        queries, keys = _axes(of)
         words = self._words(of, pieces=True)
         looking, looked_at = (_SIDES[letter] for letter in (queries, keys))
         return Panel(
@@ -223,7 +233,7 @@ class Translation:
 
     def _merged(self, weights, of, pieces):
         """Return weights of tokens as those of words, unless pieces are wanted."""
-        queries, keys = _AXES[of]
+        queries, keys = _axes(of)
         if pieces:
             return weights
         return merge_tokens(weights, self._groups(keys, of), self._groups(queries))
@@ -231,7 +241,7 @@ class Translation:
     def _words(self, of, pieces):
         """Return what stands at the sides of a picture, as its arguments."""
         sides = {}
-        for side, letter in zip(("target", "context"), _AXES[of], strict=True):
+        for side, letter in zip(("target", "context"), _axes(of), strict=True):
             fed = side == "context" and of == "decoder"
             tokens = self.context_tokens if letter == "S" else self.target_tokens
             tokens = ("[START]", *tokens[:-1]) if fed else tokens
@@ -241,7 +251,7 @@ class Translation:
                 unknown = [n for n, group in enumerate(groups) if set(group) & set(unknown)]
                 tokens = merge_words(tokens, groups)
             sides |= {f"{side}_tokens": tokens, f"unknown_{side}": unknown}
-        return {**sides, "axis_names": tuple(_NAMES[letter] for letter in _AXES[of])}
+        return {**sides, "axis_names": tuple(_NAMES[letter] for letter in _axes(of))}
 
     def _groups(self, letter, of=None):
         """Return the groups of a side; the tokens that a decoder was fed are shifted by one."""
@@ -269,29 +279,21 @@ class Translation:
         }
 
 
-def axes_of(name):
-    """Return which sentences the queries and the keys of the weights of a name come from.
-
-    Example:
-    >>> axes_of("cross_attention_1"), axes_of("encoder_self_attention_1")
-    (('T', 'S'), ('S', 'S'))
-    """
-    return _AXES[kind_of(name)]
+def _axes(of):
+    return AXES[_KINDS[of]]
 
 
 def layers_of(weights, of="cross"):
     """Return the weights of one kind of attention, layer by layer, all with heads: (H, T, S)."""
-    names = [name for name in weights if kind_of(name) == of]
-    names.sort(key=lambda name: (len(name), name))  # layer 10 comes after layer 9
-    return [weights[name][None] if weights[name].ndim == 2 else weights[name] for name in names]
+    layers = weights.get(_KINDS.get(of), [])
+    return [each[None] if each.ndim == 2 else each for each in layers]
 
 
 def mean_attention(weights):
     """Return where a target looks at its context: the mean over heads and layers.
 
     Args:
-        weights: matrices by name, each (T, S), or (H, T, S) with heads; what attends to itself
-            does not count.
+        weights: those of a `Translation`, of which only `"cross_attention"` counts.
 
     Returns:
         One matrix (T, S).
@@ -299,12 +301,6 @@ def mean_attention(weights):
     if not weights:
         raise ValueError(_NO_WEIGHTS)
     return np.mean([each.mean(axis=0) for each in layers_of(weights)], axis=0)
-
-
-def kind_of(name):
-    """Return the kind of attention that has weights of this name."""
-    side, _, rest = name.partition("_")
-    return side if rest.startswith("self_attention") else "cross"
 
 
 def check_choice(heads, of="cross", layer=None, head=None):

@@ -15,7 +15,7 @@ from keras_attention.corpora import BUCKETS, bucket_of
 from keras_attention.decoding import Generated, Generator, Programs
 from keras_attention.storage import written_whole
 from keras_attention.text import END, KINDS, SPECIAL_WORDS, START, UNKNOWN, shortened
-from keras_attention.translation import Candidate, Translation, axes_of, kind_of
+from keras_attention.translation import AXES, Candidate, Translation, layers_of
 
 FORMAT = 2
 MODEL_FILE, CONFIG_FILE = "model.keras", "config.json"
@@ -46,8 +46,8 @@ class Translator:
                 f"{len(target_vocabulary)}: they do not belong together"
             )
         for layer in model.get_layer("encoder").layers:
-            read = getattr(layer, "input_dim", len(context_vocabulary))
-            if isinstance(layer, keras.layers.Embedding) and read != len(context_vocabulary):
+            read = getattr(layer, "input_dim", getattr(layer, "vocabulary_size", None))
+            if read not in (None, len(context_vocabulary)):
                 raise ValueError(
                     f"the model reads {read} words, the context vocabulary has "
                     f"{len(context_vocabulary)}: they do not belong together"
@@ -168,7 +168,7 @@ class Translator:
         key = tuple(options.values())
         generator = self._generators.pop(key, None)
         if generator is None:
-            encode = models.encode(self.model, room=max(options["max_length"], 1))
+            encode = models.encode(self.model, slots=max(options["max_length"], 1))
             generator = Generator(encode, models.step(self.model), **options)
         self._generators[key] = generator
         while len(self._generators) > MOST_GENERATORS:
@@ -209,10 +209,7 @@ class Translator:
 
     def heads(self, of="cross"):
         """Return how many heads each layer of a kind of attention has; 1 where there are none."""
-        outputs = self._look.model.output
-        shapes = [
-            outputs[name].shape for name in outputs if name != "logits" and kind_of(name) == of
-        ]
+        shapes = [each.shape for each in layers_of(self._look.model.output, of)]
         return [shape[1] if len(shape) == 4 else 1 for shape in shapes]
 
     def look(self, ids, tokens, *, batch_size=64):
@@ -224,8 +221,9 @@ class Translator:
             batch_size: sentences a batch.
 
         Returns:
-            A list of N dictionaries: attention weights by name, each ([H,] T, S) for the T tokens
-            and S ids of the sentence, or T × T or S × S for what attends to itself.
+            A list of N dictionaries: for each kind of attention a list of weights, one a layer,
+            ([H,] T, S) for the T tokens and S ids of the sentence, or T × T or S × S for what
+            attends to itself.
         """
         # What was fed for each token that was written: the one before it
         fed = _padded([[START, *(number for number in each if number)][:-1] for each in tokens])
@@ -237,9 +235,12 @@ class Translator:
             for place, row in enumerate(rows):
                 counts = {"S": (ids[row] != 0).sum(), "T": (fed[row] != 0).sum()}
                 results[row] = {
-                    name: each[place][..., : counts[queries], : counts[keys]].copy()
-                    for name, each in weights.items()
-                    for queries, keys in [axes_of(name)]
+                    kind: [
+                        each[place][..., : counts[queries], : counts[keys]].copy()
+                        for each in layers
+                    ]
+                    for kind, layers in weights.items()
+                    for queries, keys in [AXES[kind]]
                 }
         return results
 

@@ -12,7 +12,7 @@ from keras import ops
 
 from keras_attention import __version__
 from keras_attention.decoding import check_options, generate
-from keras_attention.models import initial_state, look_back
+from keras_attention.models import continuation, initial_state, look_back
 from keras_attention.storage import written_whole
 from keras_attention.tasks import Characters
 
@@ -88,7 +88,7 @@ class Writer:
             text: at most a window of characters.
 
         Returns:
-            Attention weights by name, each (H, T, T); none for a model without attention.
+            A list of attention weights, each (H, T, T); empty for a model without attention.
 
         Raises:
             ValueError: the text is empty, longer than a window, or has unknown characters.
@@ -99,7 +99,7 @@ class Writer:
                 f"{len(text)}"
             )
         outputs = self._look.predict_on_batch(self.characters.encode(text)[None])
-        return {name: weights[0] for name, weights in outputs.items() if name != "logits"}
+        return [weights[0] for weights in outputs["decoder_self_attention"]]
 
     def save(self, folder):
         """Write model and configuration to a folder, made if needed, whole or not at all.
@@ -195,7 +195,7 @@ class Scribe(keras.Model):
 
     def __init__(self, model, window, temperature, top_k, top_p):
         super().__init__(name="scribe")
-        self.decoder, self.window = model.get_layer("decoder"), window
+        self.decoder, self.window = continuation(model), window
         self.options = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
         self.compile(jit_compile=keras.backend.backend() != "torch")
 
@@ -209,7 +209,7 @@ class Scribe(keras.Model):
             outputs = self.decoder({"ids": fed[:, None], "state": state})
             return outputs["logits"][:, 0], {}, (place + 1, outputs["state"])
 
-        state = initial_state(self.decoder, prompt, room=self.window)
+        state = initial_state(self.decoder, prompt, slots=self.window)
         generated = generate(
             step,
             prompt,

@@ -70,7 +70,7 @@ def test_alignment_error_rates_of_a_case_by_hand(tiny_run, monkeypatch):
         for weights in (first, second):
             weights[:, :, 0] = 0.9  # [START] and [END] are no words
         first[:, 3, 1] = 0.9
-        return [{"cross_attention": weights} for weights in (first, second)]
+        return [{"cross_attention": [weights]} for weights in (first, second)]
 
     monkeypatch.setattr(translator, "look", look)
     rates = scoring.alignment_error_rates(translator, pairs, batch_size=3)

@@ -37,7 +37,7 @@ def parrot(**changes):
         "text": MARKUP,
         "context_tokens": ("[START]", MARKUP, "[END]"),
         "target_tokens": (MARKUP, "[END]"),
-        "weights": {"cross_attention_1": np.full((2, 2, 3), 1 / 3)},
+        "weights": {"cross_attention": [np.full((2, 2, 3), 1 / 3)]},
         "unknown": (),
         "finished": True,
         "candidates": (Candidate(MARKUP, -0.5, -1.0, True), Candidate("eat", -1.25, -2.5, True)),

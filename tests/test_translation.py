@@ -9,9 +9,7 @@ import pytest
 
 from keras_attention.translation import (
     Translation,
-    axes_of,
     check_choice,
-    kind_of,
     layers_of,
     mean_attention,
 )
@@ -33,9 +31,9 @@ def translation():
         context_tokens=("[START]", "Casi", "ta", "s", "[END]"),
         target_tokens=("cot", "tage", "s", "[END]"),
         weights={
-            **{f"cross_attention_{n}": random_weights(H, T, S) ** n for n in range(1, LAYERS + 1)},
-            "encoder_self_attention_1": random_weights(H, S, S),
-            "decoder_self_attention_1": random_weights(H, T, T),
+            "cross_attention": [random_weights(H, T, S) ** n for n in range(1, LAYERS + 1)],
+            "encoder_self_attention": [random_weights(H, S, S)],
+            "decoder_self_attention": [random_weights(H, T, T)],
         },
         unknown=(2,),
         finished=True,
@@ -52,24 +50,16 @@ def words(axis):
     return [label.get_text() for label in axis.get_ticklabels()]
 
 
-def test_names_tell_what_looks_at_what():
-    assert axes_of("cross_attention_2") == axes_of("attention") == axes_of("pooling") == ("T", "S")
-    assert axes_of("encoder_self_attention_10") == ("S", "S")
-    assert axes_of("decoder_self_attention_1") == ("T", "T")
-    assert kind_of("decoder_self_attention_1") == "decoder"
-
-
-def test_layers_come_in_the_order_of_their_numbers(translation):
-    layers = layers_of(translation.weights)
-    assert len(layers) == LAYERS
-    for number, weights in enumerate(layers, start=1):
-        np.testing.assert_array_equal(weights, translation.weights[f"cross_attention_{number}"])
+def test_weights_without_heads_are_those_of_one_head(translation):
+    one_head = random_weights(T, S)
+    layers = layers_of({"cross_attention": [one_head, *translation.weights["cross_attention"]]})
+    assert [len(weights) for weights in layers] == [1, *LAYERS * [H]]
+    np.testing.assert_array_equal(layers[0][0], one_head)
+    assert layers_of({"cross_attention": [one_head]}, "encoder") == []
 
 
 def test_the_mean_is_over_heads_and_layers_of_what_looks_at_the_context(translation):
-    expected = np.mean(
-        [translation.weights[f"cross_attention_{n}"] for n in range(1, LAYERS + 1)], axis=(0, 1)
-    )
+    expected = np.mean(translation.weights["cross_attention"], axis=(0, 1))
     np.testing.assert_allclose(translation.attention, expected)
     np.testing.assert_allclose(mean_attention(translation.weights), expected)
 
@@ -89,7 +79,7 @@ def test_pieces_are_merged_to_words_unless_they_are_wanted(translation, tmp_path
 
 
 def test_a_layer_and_a_head_can_be_chosen(translation, tmp_path):
-    weights = translation.weights["cross_attention_10"]
+    weights = translation.weights["cross_attention"][9]
     layer = translation.plot(tmp_path / "a.png", layer=10, pieces=True)
     np.testing.assert_allclose(drawn(layer), weights.mean(axis=0))
     head = translation.plot(tmp_path / "a.png", layer=10, head=2, pieces=True)
@@ -99,7 +89,7 @@ def test_a_layer_and_a_head_can_be_chosen(translation, tmp_path):
 def test_a_grid_has_a_panel_for_every_head_of_a_layer(translation, tmp_path):
     panels = translation.plot_grid(tmp_path / "a.png", layer=2, pieces=True)
     assert [panel.get_title() for panel in panels] == ["head 1", "head 2", "head 3"]
-    for panel, weights in zip(panels, translation.weights["cross_attention_2"], strict=True):
+    for panel, weights in zip(panels, translation.weights["cross_attention"][1], strict=True):
         np.testing.assert_allclose(drawn(panel), weights)
 
 
@@ -107,7 +97,7 @@ def test_a_grid_has_a_panel_for_every_layer(translation, tmp_path):
     panels = translation.plot_grid(tmp_path / "a.png", by="layers", pieces=True)
     assert [panel.get_title() for panel in panels] == [f"layer {n}" for n in range(1, LAYERS + 1)]
     np.testing.assert_allclose(
-        drawn(panels[9]), translation.weights["cross_attention_10"].mean(axis=0)
+        drawn(panels[9]), translation.weights["cross_attention"][9].mean(axis=0)
     )
 
 
@@ -116,7 +106,7 @@ def test_every_head_of_every_layer_is_in_one_picture_with_a_row_a_layer(translat
     assert len(panels) == LAYERS * H
     assert panels[H * 9 + 1].get_title() == "layer 10, head 2"
     np.testing.assert_allclose(
-        drawn(panels[H * 9 + 1]), translation.weights["cross_attention_10"][1]
+        drawn(panels[H * 9 + 1]), translation.weights["cross_attention"][9][1]
     )
     tops = [round(panel.get_position().y1, 3) for panel in panels]
     assert len(set(tops)) == LAYERS
@@ -131,7 +121,7 @@ def test_the_encoder_looks_at_the_context_and_the_decoder_at_what_it_was_fed(tra
     pieces = translation.plot(tmp_path / "a.png", of="decoder", pieces=True)
     assert words(pieces.xaxis) == ["[START]", "cot", "tage", "s"]
     np.testing.assert_allclose(
-        drawn(pieces), translation.weights["decoder_self_attention_1"].mean(axis=0)
+        drawn(pieces), translation.weights["decoder_self_attention"][0].mean(axis=0)
     )
 
 

@@ -16,7 +16,7 @@ from keras_attention import translator as room
 from keras_attention.plotting import merge_words
 from keras_attention.storage import written_whole
 from keras_attention.text import SPECIAL_WORDS, Vocabulary, WordPieces, normalize
-from keras_attention.translation import Translation, kind_of, mean_attention
+from keras_attention.translation import Translation, mean_attention
 from keras_attention.translator import Translator
 
 FILES = ["config.json", "context_vocabulary.txt", "model.keras", "target_vocabulary.txt"]
@@ -184,8 +184,10 @@ def test_a_plot_has_the_tokens_and_the_weights(translations, tmp_path):
 def test_the_mean_is_over_heads_and_layers():
     heads = np.array([[[1.0, 0.0, 0.0]], [[0.0, 1.0, 0.0]]])  # (H, T, S) = (2, 1, 3)
     single = np.array([[0.0, 0.0, 1.0]])
-    np.testing.assert_allclose(mean_attention({"a": heads, "b": single}), [[0.25, 0.25, 0.5]])
-    translation = Translation("a", "b", ("a",) * 3, ("b",), {"a": heads}, (), True)
+    np.testing.assert_allclose(
+        mean_attention({"cross_attention": [heads, single]}), [[0.25, 0.25, 0.5]]
+    )
+    translation = Translation("a", "b", ("a",) * 3, ("b",), {"cross_attention": [heads]}, (), True)
     np.testing.assert_allclose(translation.attention, [[0.5, 0.5, 0.0]])
 
 
@@ -296,7 +298,7 @@ def with_pieces(short_pairs):
         units=18,
         num_layers=2,
         num_heads=3,
-        feed_forward=13,
+        feed_forward_dim=13,
         positions="learned",
         max_positions=70,
     )
@@ -307,15 +309,15 @@ def test_every_head_of_all_three_kinds_of_attention_is_there(with_pieces):
     translation = with_pieces("¿Comieron los niños?", max_length=7)
     count, written = len(translation.context_tokens), len(translation.target_tokens)
     shapes = {
-        "cross": (written, count),
-        "encoder": (count, count),
-        "decoder": (written, written),
+        "cross_attention": (written, count),
+        "encoder_self_attention": (count, count),
+        "decoder_self_attention": (written, written),
     }
-    assert len(translation.weights) == 6
-    for name, weights in translation.weights.items():
-        assert weights.shape == (3, *shapes[kind_of(name)])
-        np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-5, err_msg=name)
-    for of in shapes:
+    assert set(translation.weights) == set(shapes)
+    for kind, layers in translation.weights.items():
+        assert [weights.shape for weights in layers] == 2 * [(3, *shapes[kind])]
+        np.testing.assert_allclose(np.sum(layers, axis=-1), 1, atol=1e-5, err_msg=kind)
+    for of in ("cross", "encoder", "decoder"):
         assert with_pieces.heads(of) == [3, 3]
 
 
@@ -370,7 +372,7 @@ print(json.dumps([each.to_dict() for each in translations]))
 
 
 def test_a_target_longer_than_the_positions_is_an_error(with_pieces):
-    with pytest.raises(ValueError, match=r"70 positions for the tokens .* got room for 71"):
+    with pytest.raises(ValueError, match=r"70 positions for the tokens .* got 71 slots"):
         with_pieces("Los niños.", max_length=71)
 
 

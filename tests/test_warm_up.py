@@ -96,7 +96,7 @@ def test_warming_up_reports_each_bucket(translator):
 
 def test_warming_up_heeds_the_positions_of_a_model():
     vocabulary = Vocabulary([*SPECIAL_WORDS, "a", "b"])
-    sizes = {"units": 4, "num_layers": 1, "num_heads": 1, "feed_forward": 3}
+    sizes = {"units": 4, "num_layers": 1, "num_heads": 1, "feed_forward_dim": 3}
     model = models.build_transformer(6, 6, positions="learned", max_positions=9, **sizes)
     translator = Translator(model, vocabulary, vocabulary)
     translator.warm_up([8, 12, 16], batch_size=1, max_length=3)

@@ -21,13 +21,13 @@ and for the RNN with attention, where a GRU takes 12·D² a token:
 """
 
 
-def transformer(source, target, *, units, num_layers, feed_forward, vocabulary):
+def transformer(source, target, *, units, num_layers, feed_forward_dim, vocabulary):
     """Return the operations of a forward pass of one sentence pair; numbers or arrays of them."""
     s, t, d = source, target, units
-    encoder = 8 * s * d**2 + 4 * s**2 * d + 4 * s * d * feed_forward
+    encoder = 8 * s * d**2 + 4 * s**2 * d + 4 * s * d * feed_forward_dim
     own_past = 8 * t * d**2 + 4 * t**2 * d
     the_memory = 4 * t * d**2 + 4 * s * d**2 + 4 * t * s * d
-    decoder = own_past + the_memory + 4 * t * d * feed_forward
+    decoder = own_past + the_memory + 4 * t * d * feed_forward_dim
     return num_layers * (encoder + decoder) + 2 * t * d * vocabulary
 
 
@@ -45,5 +45,5 @@ MODELS = {"rnn": rnn, "transformer": transformer}
 def forward(model, source, target, sizes):
     """Return the operations of a forward pass of a model by its name and sizes."""
     takes = {"units", "vocabulary"}
-    takes |= {"num_layers", "feed_forward"} if model == "transformer" else set()
+    takes |= {"num_layers", "feed_forward_dim"} if model == "transformer" else set()
     return MODELS[model](source, target, **{name: sizes[name] for name in takes})

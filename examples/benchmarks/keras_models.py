@@ -182,14 +182,14 @@ class PlainKeras(_Trainer):
 class KerasHub(PlainKeras):
     """The Transformer of KerasHub's layers, compiled as Keras does by default."""
 
-    def network(self, vocabulary, units, num_layers, num_heads, feed_forward):
+    def network(self, vocabulary, units, num_layers, num_heads, feed_forward_dim):
         """Return the Transformer, its logits tied to the target embedding."""
         import keras
         import keras_hub
         from keras import layers, ops
 
         options = {
-            "intermediate_dim": feed_forward,
+            "intermediate_dim": feed_forward_dim,
             "num_heads": num_heads,
             "dropout": DROPOUT,
             "activation": "relu",

@@ -20,7 +20,7 @@ SIZES = {
         "vocabulary": 8000,
         "num_layers": 4,
         "num_heads": 8,
-        "feed_forward": 512,
+        "feed_forward_dim": 512,
     },
 }
 QUICK_SIZES = {
@@ -30,7 +30,7 @@ QUICK_SIZES = {
         "vocabulary": 1000,
         "num_layers": 1,
         "num_heads": 4,
-        "feed_forward": 64,
+        "feed_forward_dim": 64,
     },
 }
 TOKENS = {"rnn": "word", "transformer": "wordpiece"}

@@ -51,7 +51,7 @@ class Transformer(nn.Module):
     """`nn.Transformer` between embeddings with sinusoids and logits tied to the target's."""
 
     def __init__(
-        self, vocabulary, units, num_layers, num_heads, feed_forward, most=1024, **options
+        self, vocabulary, units, num_layers, num_heads, feed_forward_dim, most=1024, **options
     ):
         super().__init__()
         self.context_embedding = nn.Embedding(vocabulary, units)
@@ -64,7 +64,7 @@ class Transformer(nn.Module):
             num_heads,
             num_layers,
             num_layers,
-            feed_forward,
+            feed_forward_dim,
             DROPOUT,
             batch_first=True,
             **options,

@@ -73,7 +73,7 @@ def train(
     ] = None,
     num_layers: Annotated[int | None, _of_transformer("Of encoder and of decoder.", 4)] = None,
     num_heads: Annotated[int | None, _of_transformer("Heads of each attention.", 8)] = None,
-    feed_forward: Annotated[
+    feed_forward_dim: Annotated[
         int | None, _of_transformer("Hidden width of the feed-forward networks.", 512)
     ] = None,
     key_dim: Annotated[

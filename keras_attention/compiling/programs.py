@@ -127,7 +127,7 @@ def _captioner(sizes):
 
 
 def _decoding(model, sizes, context):
-    encode = models.encode(model, room=sizes.length)
+    encode = models.encode(model, slots=sizes.length)
     generator = Generator(encode, models.step(model), max_length=sizes.length)
     target = sizes.ids(sizes.length)
     inputs = {"context": context, "target": target}

@@ -3,7 +3,7 @@
 Sentences end at different times, and a compiled loop needs shapes that do not change. So it is
 several loops in one program. The first goes on until at most a quarter of the sentences is left;
 this quarter goes on alone, in a smaller batch, and so forth. In the same way a cache of many
-places begins with few and grows, so that short sentences do not pay for what long ones may need.
+slots begins with few and grows, so that short sentences do not pay for what long ones may need.
 """
 
 from typing import Any, NamedTuple
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from keras import ops, tree
 
 FEWER, MORE = 4, 2  # so many times smaller is the next batch, and larger the next cache
-# Each loop costs compile time: it pays neither for smaller batches nor for fewer places.
-FEWEST_SENTENCES, FIRST_ROOM = 8, 64
+# Each loop costs compile time: it pays neither for smaller batches nor for fewer slots.
+FEWEST_SENTENCES, FIRST_SLOTS = 8, 64
 
 
 class Carry(NamedTuple):
@@ -37,8 +37,8 @@ def until_done(advance, step, given, carry, limit):
     Args:
         advance: `advance(position, given, carry)` → the next carry; whatever it does to a sentence
             that is done must not matter.
-        step: what the model's step is; one with a cache has methods `room_of(state)`, its places,
-            and `with_room(state, room)`, the state with other ones.
+        step: what the model's step is; one with a cache has methods `slots_of(state)`, how many
+            the cache has, and `with_slots(state, slots)`, the state with more or fewer.
         given: what every step is given, a structure of tensors with B·W rows.
         carry: the first `Carry`.
         limit: most steps.
@@ -47,14 +47,14 @@ def until_done(advance, step, given, carry, limit):
         What is kept.
     """
     position = ops.convert_to_tensor(0, dtype="int32")
-    places = step.room_of(carry.state) if hasattr(step, "room_of") else None
-    room = FIRST_ROOM
-    while places is not None and room < min(places, limit):
-        carry = carry._replace(state=step.with_room(carry.state, room))
-        position, carry = _advance(advance, given, carry, position, room)
-        room *= MORE
-    if places is not None:
-        carry = carry._replace(state=step.with_room(carry.state, places))
+    most = step.slots_of(carry.state) if hasattr(step, "slots_of") else None
+    slots = FIRST_SLOTS
+    while most is not None and slots < min(most, limit):
+        carry = carry._replace(state=step.with_slots(carry.state, slots))
+        position, carry = _advance(advance, given, carry, position, slots)
+        slots *= MORE
+    if most is not None:
+        carry = carry._replace(state=step.with_slots(carry.state, most))
     return _go_on(advance, given, carry, position, limit)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_attention.layers import TransformerEncoderLayer
 from keras_attention.text import END, SPECIAL_WORDS, START, UNKNOWN
 from keras_attention.translator import CONTEXT_FILE, TARGET_FILE
 
@@ -38,22 +39,20 @@ def write_ctranslate2(translator, folder):
     from ctranslate2.specs import TransformerSpec
 
     encoder, decoder = (translator.model.get_layer(side) for side in ("encoder", "decoder"))
-    blocks = [layer for layer in encoder.layers if layer.name.startswith("self_attention_")]
+    blocks = [layer for layer in encoder.layers if isinstance(layer, TransformerEncoderLayer)]
     if not blocks:
         raise ValueError(
             f"ctranslate2 is for Transformers, got no Transformer but {translator.model.name}"
         )
-    attention, width = blocks[0].attention, blocks[0].norm.gamma.shape[0]
-    if attention.num_heads * attention.key_dim != width:
+    first, width = blocks[0], encoder.get_layer("context_embedding").width
+    if first.num_heads * first.key_dim != width:
         raise ValueError(
             f"in CTranslate2 the heads are together as wide as the model, {width}, got "
-            f"{attention.num_heads} heads of {attention.key_dim}"
+            f"{first.num_heads} heads of {first.key_dim}"
         )
-    spec = TransformerSpec.from_config(
-        len(blocks), attention.num_heads, pre_norm=blocks[0].norm_first
-    )
-    _encoder(spec.encoder, encoder, width)
-    _decoder(spec.decoder, decoder, width)
+    spec = TransformerSpec.from_config(len(blocks), first.num_heads, pre_norm=first.norm_first)
+    _encoder(spec.encoder, encoder)
+    _decoder(spec.decoder, decoder)
     sides = (translator.context_vocabulary, translator.target_vocabulary)
     spec.register_source_vocabulary([_BLANK, *sides[0].words[1:]])
     spec.register_target_vocabulary([_BLANK, *sides[1].words[1:]])
@@ -61,7 +60,7 @@ def write_ctranslate2(translator, folder):
     spec.config.bos_token = spec.config.decoder_start_token = SPECIAL_WORDS[START]
     spec.config.eos_token = SPECIAL_WORDS[END]
     spec.config.add_source_bos = spec.config.add_source_eos = True
-    spec.config.layer_norm_epsilon = blocks[0].norm.epsilon
+    spec.config.layer_norm_epsilon = first.feed_forward.norm.epsilon
     spec.validate()
     spec.optimize(quantization=None)
     folder = Path(folder)
@@ -71,32 +70,40 @@ def write_ctranslate2(translator, folder):
         vocabulary.save(folder / name)
 
 
-def _encoder(spec, encoder, width):
-    spec.scale_embeddings = _scaled(encoder)
-    spec.embeddings[0].weight = _array(encoder.get_layer("context_embedding").embeddings)
-    spec.position_encodings.encodings = _positions(encoder, "context", width)
+def _encoder(spec, encoder):
+    _embedding(spec, spec.embeddings[0], encoder.get_layer("context_embedding"))
     for number, layer in enumerate(spec.layer, start=1):
-        _attention(layer.self_attention, encoder.get_layer(f"self_attention_{number}"), own=True)
-        _feed_forward(layer.ffn, encoder.get_layer(f"feed_forward_{number}"))
+        block = encoder.get_layer(f"encoder_layer_{number}")
+        _attention(layer.self_attention, block.self_attention, own=True)
+        _feed_forward(layer.ffn, block.feed_forward)
     if spec.pre_norm:
-        _norm(spec.layer_norm, encoder.get_layer("context_norm"))
+        _norm(spec.layer_norm, encoder.get_layer("encoder_norm"))
 
 
-def _decoder(spec, decoder, width):
+def _decoder(spec, decoder):
     embedding = decoder.get_layer("target_embedding")
-    spec.scale_embeddings = _scaled(decoder)
-    spec.embeddings.weight = _array(embedding.embeddings)
-    spec.position_encodings.encodings = _positions(decoder, "target", width)
+    _embedding(spec, spec.embeddings, embedding)
     if "logits" in {layer.name for layer in decoder.layers}:
         _linear(spec.projection, decoder.get_layer("logits"))
     else:
-        spec.projection.weight = _array(embedding.embeddings)
+        spec.projection.weight = _array(embedding.embedding.embeddings)
     for number, layer in enumerate(spec.layer, start=1):
-        _attention(layer.self_attention, decoder.get_layer(f"self_attention_{number}"), own=True)
-        _attention(layer.attention, decoder.get_layer(f"cross_attention_{number}"), own=False)
-        _feed_forward(layer.ffn, decoder.get_layer(f"feed_forward_{number}"))
+        block = decoder.get_layer(f"decoder_layer_{number}")
+        _attention(layer.self_attention, block.self_attention, own=True)
+        _attention(layer.attention, block.cross_attention, own=False)
+        _feed_forward(layer.ffn, block.feed_forward)
     if spec.pre_norm:
-        _norm(spec.layer_norm, decoder.get_layer("target_norm"))
+        _norm(spec.layer_norm, decoder.get_layer("decoder_norm"))
+
+
+def _embedding(spec, weights, layer):
+    spec.scale_embeddings = layer.scale
+    weights.weight = _array(layer.embedding.embeddings)
+    # What the layer adds to each position, (positions, D)
+    most = _MOST_POSITIONS
+    most = min(most, layer.max_positions) if layer.positions == "learned" else most
+    nothing = np.zeros((1, most, layer.width), dtype="float32")
+    spec.position_encodings.encodings = _array(layer.add_positions(nothing))[0]
 
 
 def _attention(spec, block, own):
@@ -132,17 +139,6 @@ def _linear(spec, layer):
 
 def _norm(spec, norm):
     spec.gamma, spec.beta = _array(norm.gamma), _array(norm.beta)
-
-
-def _scaled(model):
-    return any("_scale" in layer.name for layer in model.layers)
-
-
-def _positions(model, side, width):
-    """Return what the model's own layer adds to each position, (positions, D)."""
-    layer = model.get_layer(f"{side}_positions")
-    most = min(_MOST_POSITIONS, getattr(layer, "length", _MOST_POSITIONS))
-    return _array(layer(np.zeros((1, most, width), dtype="float32")))[0]
 
 
 def _array(tensor):

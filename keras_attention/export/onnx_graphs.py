@@ -17,8 +17,9 @@ A greedy translation of ids (B, S), each row `[START]`, tokens, `[END]`, then 0:
         tokens.append(logits.argmax(-1).astype("int32"))
         given |= zip(config["step"]["state"], state)
 
-A row has ended at its first `[END]`. Several tokens may also be fed at once, as long as a state
-with a past has room for all. Words and pieces are looked up in the vocabularies, a token a line.
+A row has ended at its first `[END]`. Several tokens may also be fed at once, as long as the caches
+of a Transformer have slots for all. Words and pieces are looked up in the vocabularies, a token a
+line.
 """
 
 import json
@@ -41,7 +42,7 @@ def write_onnx(translator, folder, *, max_length=50):
     Args:
         translator: a `Translator`.
         folder: the folder to make.
-        max_length: tokens of a translation that a Transformer's state has room for.
+        max_length: most tokens of a translation, the slots of a Transformer's caches.
 
     Raises:
         ValueError: an option is out of range, the model does not compute in float32, or Keras has
@@ -51,7 +52,7 @@ def write_onnx(translator, folder, *, max_length=50):
     check_options(max_length=max_length)
     check_backend("onnx")
     model, folder = translator.model, Path(folder)
-    encode, decoder = models.encode(model, room=max_length), model.get_layer("decoder")
+    encode, decoder = models.encode(model, slots=max_length), models.step(model).decoder
     carried = {part: encode.output[part] for part in ("memory", "state")}
     names = ["_".join(map(str, path)) for path, _ in tree.flatten_with_path(carried)]
     specs = [_spec(name, tensor) for name, tensor in zip(names, tree.flatten(carried), strict=True)]
@@ -67,7 +68,12 @@ def write_onnx(translator, folder, *, max_length=50):
         outputs = decoder({**given, "target": tokens}, training=False)
         state = zip(_of_state(names), tree.flatten(outputs["state"]), strict=True)
         after = {f"next_{name}": tensor for name, tensor in state}
-        return {"logits": outputs["logits"], **outputs["weights"], **after}
+        weights = {
+            f"{kind}_{n}": each
+            for kind, layers in outputs["weights"].items()
+            for n, each in enumerate(layers, start=1)
+        }
+        return {"logits": outputs["logits"], **weights, **after}
 
     folder.mkdir(parents=True)
     config = {
@@ -114,16 +120,9 @@ def _convert(function, specs, path):
         tf.function(function, input_signature=specs, autograph=False),
         specs,
         opset=OPSET,
-        custom_op_handlers={"FloorMod": (_floor_mod, [])},
         output_path=str(path),
     )
     return {
         "inputs": [each.name for each in graph.graph.input],
         "outputs": [each.name for each in graph.graph.output],
     }
-
-
-def _floor_mod(context, node, name, arguments):
-    """Let integers keep the remainder of Python: tf2onnx gives negative ones that of C."""
-    del context, name, arguments
-    node.type = "Mod"

@@ -13,7 +13,6 @@ from keras_attention.export.formats import check_backend
 from keras_attention.export.text_graph import Reader, join, spell
 from keras_attention.text import END, PADDING, START
 from keras_attention.text.normalization import import_tensorflow_text
-from keras_attention.translation import kind_of
 from keras_attention.translator import MOST_TOKENS
 
 
@@ -80,8 +79,8 @@ def write_saved_model(translator, folder, *, max_length=50, beam=1, length_penal
 
 def _decoding(model, max_length, beam, length_penalty):
     """Return a function that translates ids: (B, S) → (B, L)."""
-    encode = models.encode(model, room=max_length)
-    step = _Step(model.get_layer("decoder"))
+    encode = models.encode(model, slots=max_length)
+    step = _Step(models.step(model).decoder)
 
     def decode(context):
         encoded = encode(context, training=False)
@@ -97,7 +96,7 @@ def _decoding(model, max_length, beam, length_penalty):
 class _Step(models.Step):
     """The step with a target whose length, one token, the graph does not know.
 
-    A past is then written by plain operations; for a single token it is an operation of XLA's.
+    A cache is then written by plain operations; for a single token it is an operation of XLA's.
     """
 
     def call(self, tokens, memory, state):
@@ -116,7 +115,7 @@ def _weights(look, context, tokens):
     fed = tf.where(tf.equal(tokens, END), PADDING, tokens)[:, :-1]
     fed = tf.pad(fed, [[0, 0], [1, 0]], constant_values=START)
     found = look({"context": context, "target": fed}, training=False)
-    layers = [found[name] for name in found if name != "logits" and kind_of(name) == "cross"]
+    layers = found.get("cross_attention")
     if not layers:
         return None
     means = [each if each.shape.rank == 3 else tf.reduce_mean(each, axis=1) for each in layers]

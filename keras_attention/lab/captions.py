@@ -141,7 +141,7 @@ def shares_right(written, right):
 def _look(view, drawn):
     """Return the attention weights (N, T, S) of the right captions, fed word by word."""
     inputs = {"context": drawn.frames, "target": drawn.ids[:, :-1]}
-    return keras.ops.convert_to_numpy(view.predict_on_batch(inputs)["attention"])
+    return keras.ops.convert_to_numpy(view.predict_on_batch(inputs)["cross_attention"][0])
 
 
 def alignment_error_rates(view, tests):

@@ -25,12 +25,20 @@ from keras_attention.layers.multi_head_attention import MultiHeadAttention
 from keras_attention.layers.neural_turing_machine import NTMCell
 from keras_attention.layers.over_frames import OverFrames
 from keras_attention.layers.pooling import Pooling
-from keras_attention.layers.positions import LearnedPositions, SinusoidalPositions
+from keras_attention.layers.positions import (
+    LearnedPositions,
+    PositionalEmbedding,
+    SinusoidalPositions,
+)
 from keras_attention.layers.stateful_attention import (
     CoverageAttention,
     LocationAwareAttention,
     NeuralCoverageAttention,
     RecurrentLocationAttention,
+)
+from keras_attention.layers.transformer_layers import (
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
 )
 
 __all__ = [
@@ -62,9 +70,12 @@ __all__ = [
     "NeuralCoverageAttention",
     "OverFrames",
     "Pooling",
+    "PositionalEmbedding",
     "PredictiveLocalAttention",
     "RecurThenAttend",
     "RecurrentLocationAttention",
     "SinusoidalPositions",
+    "TransformerDecoderLayer",
+    "TransformerEncoderLayer",
     "scores",
 ]

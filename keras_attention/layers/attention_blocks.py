@@ -12,7 +12,7 @@ from keras import ops
 from keras_attention.layers.base import Memory
 from keras_attention.layers.multi_head_attention import MultiHeadAttention
 from keras_attention.layers.residual import Residual
-from keras_attention.ops import causal_mask, tokens_in_ring, window_mask, write_in_ring
+from keras_attention.ops import cache_mask, causal_mask, empty_cache, extend_cache
 
 
 class _AttentionBlock(Residual):
@@ -99,11 +99,8 @@ class CausalSelfAttention(_AttentionBlock):
     TensorFlow tutorial: no position sees what is still to be written, so that all positions can be
     trained at once. Padding comes after the tokens, so that no token sees it.
 
-    A sentence may also come in parts, as it does when it is written token by token: the *past* of a
-    part holds the keys and values of the last P tokens before it. It is a ring of as many places,
-    whether or not there were so many tokens: token number i stands at place i mod P, over token
-    i − P. So each position reads itself and the P − 1 before it, however the sentence is parted. A
-    past without a place keeps nothing: what comes with it is a whole sentence.
+    A sentence may also come in parts, as it does when it is written token by token. Then a
+    `KVCache` holds what was projected of the tokens before.
 
     Args:
         attention: `MultiHeadAttention`.
@@ -112,20 +109,17 @@ class CausalSelfAttention(_AttentionBlock):
 
     Call arguments:
         x: (B, T, D).
-        past: None for a whole sentence; else a dictionary of `keys` (B, H, K, P) and `values`
-            (B, H, P, K), as the attention projects them.
-        seen: integers (B,), how many tokens came before, the same number for all sentences. Goes
-            with `past`.
-        return_attention_scores: whether to return `(output, weights)`.
+        cache: a `KVCache` of the tokens before, with at least T free slots; or None if x is a whole
+            sentence.
+        return_attention_scores: whether to return the weights.
+        return_cache: whether to return the `KVCache` with these tokens.
 
     Returns:
-        The output (B, T, D), and on request the weights (B, H, T, T), 0 above the diagonal. With a
-        past: the output, the weights (B, H, T, P) by place, and the past of the next part; with a
-        past without a place the weights (B, H, T, T).
+        The output (B, T, D). On request after it the weights: (B, H, T, T), 0 above the diagonal;
+        with a cache (B, H, T, P), a column a slot. On request, last, the cache for what follows.
 
     Raises:
-        ValueError: the attention is another, a shape is not as above, or a past comes without
-            `seen`.
+        ValueError: the attention is of another kind, or a shape is not as above.
 
     Example:
     >>> import numpy as np
@@ -149,55 +143,38 @@ class CausalSelfAttention(_AttentionBlock):
     def build(self, x_shape):
         super().build(x_shape, x_shape)
 
-    def call(self, x, past=None, seen=None, return_attention_scores=False):
-        query = self.before(x)
+    def call(self, x, *, cache=None, return_attention_scores=False, return_cache=False):
+        query, length = self.before(x), x.shape[1] or ops.shape(x)[1]
         memory = self.attention.project_memory(query)
-        if past is not None and seen is None:
-            raise ValueError("a past needs seen (B,), how many tokens came before, got None")
-        if past is not None:
-            self._check_past(past)
-        if past is None or past["values"].shape[2] == 0:
-            length = x.shape[1] or ops.shape(x)[1]
-            memory = memory._replace(mask=causal_mask(length))
-            read, weights, _ = self.attention.attend(query, memory, [])
-            output = self.after(x, read)
-            if past is not None:
-                return output, weights, past
-            return (output, weights) if return_attention_scores else output
-        read, weights, past = self._look_back(query, memory.keys, memory.values, past, seen[0])
-        return self.after(x, read), weights, past
+        if cache is not None:
+            self._check_cache(cache)
+        after = extend_cache(cache, memory.keys, memory.values)
+        mask = causal_mask(length) if cache is None else cache_mask(after, length)
+        memory = Memory(after.keys, after.values, mask)
+        read, weights, _ = self.attention.attend(query, memory, [])
+        output = self.after(x, read)
+        returned = [weights] if return_attention_scores else []
+        returned += [after] if return_cache else []
+        return (output, *returned) if returned else output
 
-    def _check_past(self, past):
-        heads, depth = self.attention.num_heads, self.attention.key_dim
-        keys, values = (tuple(past[name].shape) for name in ("keys", "values"))
-        if keys[1:3] != (heads, depth) or values[1::2] != (heads, depth):
+    def empty_cache(self, like, slots):
+        """Return a `KVCache` with so many slots, for as many sentences as `like` (B, …) has."""
+        attention = self.attention
+        sizes = attention.num_heads, attention.key_dim, attention.value_dim
+        return empty_cache(like, *sizes, slots, self.compute_dtype)
+
+    def _check_cache(self, cache):
+        attention = self.attention
+        expected = [
+            (attention.num_heads, attention.key_dim),
+            (attention.num_heads, attention.value_dim),
+        ]
+        keys, values = tuple(cache.keys.shape), tuple(cache.values.shape)
+        if [keys[1:3], values[1::2]] != expected:
             raise ValueError(
-                "a past must have keys (B, H, K, P) and values (B, H, P, K) with H, K = "
-                f"{heads}, {depth}, got {keys} and {values}"
+                "a cache must have keys (B, H, K, P) and values (B, H, P, K) with H, K = "
+                f"{expected[0]} and {expected[1]}, got {keys} and {values}"
             )
-
-    def _look_back(self, query, keys, values, past, start):
-        """Read a ring and the part that follows it → the read, weights by place, the next ring."""
-        start, places = ops.cast(start, "int32"), ops.shape(past["values"])[2]
-        after = {
-            "keys": write_in_ring(past["keys"], keys, start, axis=3),
-            "values": write_in_ring(past["values"], values, start, axis=2),
-        }
-        if query.shape[1] == 1:
-            # The token that is overwritten is out of reach: reading after writing needs no copy.
-            tokens, own = tokens_in_ring(places, start + 1), ops.reshape(start, (1,))
-            mask = window_mask(own, tokens, places)
-            memory = Memory(after["keys"], after["values"], mask)
-            read, weights, _ = self.attention.attend(query, memory, [])
-            return read, weights, after
-        own = start + ops.arange(ops.shape(query)[1], dtype="int32")
-        tokens = ops.concatenate([tokens_in_ring(places, start), own])
-        keys = ops.concatenate([past["keys"], keys], axis=3)
-        values = ops.concatenate([past["values"], values], axis=2)
-        mask = window_mask(own, tokens, places)
-        read, weights, _ = self.attention.attend(query, Memory(keys, values, mask), [])
-        at = tokens[:, None] % places == ops.arange(places, dtype="int32")
-        return read, ops.matmul(weights, ops.cast(at, weights.dtype)), after
 
 
 @keras.saving.register_keras_serializable("keras_attention")

@@ -6,10 +6,11 @@ FFN(x) = max(0, x W₁ + b₁) W₂ + b₂, at each position apart
 import keras
 
 from keras_attention.layers.residual import Residual
+from keras_attention.layers.weights import WeightedLayer
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class FeedForward(Residual):
+class FeedForward(WeightedLayer, Residual):
     """Think about each position by itself, eq. 2 of Vaswani et al. (2017), with residual and norm.
 
     Attention mixes positions; this does not: position t of the output hangs on position t alone.
@@ -18,7 +19,8 @@ class FeedForward(Residual):
         hidden: width of the hidden layer, the paper's d_ff.
         dropout: fraction of the output that is dropped in training.
         norm_first: pre-norm if set, else post-norm.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of both layers, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         x: (B, T, D).
@@ -39,15 +41,19 @@ class FeedForward(Residual):
     """
 
     def __init__(self, hidden, dropout=0.0, norm_first=False, **kwargs):
-        super().__init__(norm_first, **kwargs)
+        super().__init__(norm_first=norm_first, **kwargs)
         if hidden < 1:
             raise ValueError(f"hidden must be a positive integer, got {hidden}")
         self.hidden, self.dropout = hidden, dropout
-        self.widen = keras.layers.Dense(hidden, activation="relu", dtype=self.dtype_policy)
+        self.widen = self._dense(hidden, activation="relu")
         self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
+    def _dense(self, width, **options):
+        options = {**self.weight_options(), **options}
+        return keras.layers.Dense(width, dtype=self.dtype_policy, **options)
+
     def build(self, x_shape):
-        self.narrow = keras.layers.Dense(x_shape[-1], dtype=self.dtype_policy, name="narrow")
+        self.narrow = self._dense(x_shape[-1], name="narrow")
         self.norm.build(x_shape)
         self.widen.build(x_shape)
         self.narrow.build((*x_shape[:-1], self.hidden))

@@ -1,13 +1,17 @@
 """Where a token stands, added to what it is: attention by itself does not know the order.
 
-y_t = x_t + p_{s+t}, with p from sinusoids or learned
+y_t = x_t + p_{s+t}, with p from sinusoids or learned;   x_t = √D E[id_t]
 """
+
+import math
 
 import keras
 from keras import ops
 
 from keras_attention.ops import sinusoids
 from keras_attention.ops.positions import LAYOUTS
+
+POSITIONS = (*LAYOUTS, "learned")
 
 
 class _Positions(keras.layers.Layer):
@@ -128,3 +132,113 @@ class LearnedPositions(_Positions):
 
     def get_config(self):
         return {**super().get_config(), "length": self.length}
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class PositionalEmbedding(keras.layers.Layer):
+    """Embed tokens and add where they stand, sections 3.4, 3.5 and 5.4 of Vaswani et al. (2017).
+
+    `PositionalEmbedding` of the TensorFlow tutorial.
+
+    Args:
+        vocabulary_size: number of ids, V.
+        width: D.
+        positions: `"interleaved"`, the sinusoids as the paper lays them out; `"concatenated"`, as
+            the tutorial does; or `"learned"`.
+        max_positions: number of learned positions: no sentence may have more tokens, padding
+            included. Sinusoids need no such number.
+        scale: whether embedded tokens are multiplied by √D.
+        dropout: fraction of the sum that is dropped in training.
+        embeddings_initializer: of the embedding.
+        **kwargs: as for every Keras layer.
+
+    Call arguments:
+        ids: integers (B, T); with `reverse`, outputs (B, T, D) of the model.
+        start: integers (B,), the position of the first token; None: 0.
+        reverse: whether to return logits instead, made with the same embedding.
+
+    Returns:
+        (B, T, D), or logits (B, T, V).
+
+    Raises:
+        ValueError: there are no such positions, the number of learned ones is not given, or a
+            sentence has more tokens.
+
+    Example:
+    >>> import numpy as np
+    >>> embed = PositionalEmbedding(vocabulary_size=11, width=4)
+    >>> x = embed(np.array([[3, 1, 4]]))
+    >>> tuple(x.shape), tuple(embed(x, reverse=True).shape)
+    ((1, 3, 4), (1, 3, 11))
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762; Press and Wolf (2017),
+        Using the output embedding to improve language models, arXiv:1608.05859, for `reverse`.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        width,
+        positions="interleaved",
+        max_positions=None,
+        scale=True,
+        dropout=0.0,
+        embeddings_initializer="uniform",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if positions not in POSITIONS:
+            raise ValueError(f"positions must be one of {', '.join(POSITIONS)}, got {positions!r}")
+        if positions == "learned" and max_positions is None:
+            raise ValueError("learned positions need max_positions, how many there are, got None")
+        self.vocabulary_size, self.width = vocabulary_size, width
+        self.positions, self.max_positions = positions, max_positions
+        self.scale, self.dropout = scale, dropout
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+        options = {"dtype": self.dtype_policy}
+        self.embedding = keras.layers.ReversibleEmbedding(
+            vocabulary_size,
+            width,
+            tie_weights=True,
+            embeddings_initializer=self.embeddings_initializer,
+            name="embedding",
+            **options,
+        )
+        if positions == "learned":
+            self.add_positions = LearnedPositions(max_positions, name="positions", **options)
+        else:
+            self.add_positions = SinusoidalPositions(positions, name="positions", **options)
+        self.drop = keras.layers.Dropout(dropout, name="dropout", **options)
+
+    def build(self, ids_shape):
+        self.embedding.build(ids_shape)
+        self.add_positions.build((*ids_shape, self.width))
+
+    def call(self, ids, *, start=None, reverse=False):
+        if reverse:
+            return self.embedding(ids, reverse=True)
+        x = self.embedding(ids)
+        x = x * math.sqrt(self.width) if self.scale else x
+        return self.drop(self.add_positions(x, start=start))
+
+    def compute_output_spec(self, ids, *, start=None, reverse=False):
+        # Said outright, as above.
+        if reverse:
+            shape = (*ids.shape[:-1], self.vocabulary_size)
+        else:
+            shape = (*ids.shape, self.width)
+            self.add_positions.check_length(ids.shape[1])
+        return keras.KerasTensor(shape, self.compute_dtype)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "width": self.width,
+            "positions": self.positions,
+            "max_positions": self.max_positions,
+            "scale": self.scale,
+            "dropout": self.dropout,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+        }

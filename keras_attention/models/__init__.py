@@ -4,6 +4,7 @@ from keras_attention.models.bilstm_attention import build_bilstm_attention
 from keras_attention.models.captioner import build_captioner
 from keras_attention.models.character_model import (
     build_character_model,
+    continuation,
     initial_state,
     look_back,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "build_rnn_attention",
     "build_seq2seq",
     "build_transformer",
+    "continuation",
     "encode",
     "initial_state",
     "look_back",

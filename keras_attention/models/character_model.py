@@ -6,17 +6,16 @@ ids → embedding, 3 characters each, + positions
                       → N × (causal self-attention → feed-forward)       → logits   "transformer"
 """
 
-from typing import Any, NamedTuple
-
 import keras
 from keras import layers, ops, tree
 
 from keras_attention.layers import (
     CausalSelfAttention,
-    FeedForward,
     MultiHeadAttention,
     SinusoidalPositions,
+    TransformerDecoderLayer,
 )
+from keras_attention.models.caches import cache_inputs, cached_layers
 from keras_attention.models.encoder_decoder import check_sizes
 
 KINDS = ("lstm", "lstm_attention", "transformer")
@@ -59,9 +58,9 @@ def build_character_model(
 
     Returns:
         A functional `keras.Model`, ids (B, T) → logits (B, T, V) for the character after each. Its
-        layer "decoder", `{"ids", "state"}` → `{"logits", "state", "weights"}`, goes on from a state
-        such as `initial_state` makes; so a text may come at once, or one character at a time. The
-        view `look_back` shows the attention weights.
+        layer "decoder" is `{"ids", "state"}` → `{"logits", "state", "weights"}`. The view
+        `write_on` goes on from a state such as `initial_state` makes, so that a text may come one
+        character at a time; `look_back` shows the attention weights.
 
     Raises:
         ValueError: there is no such kind, a size is not positive, the width of the Transformer is
@@ -90,126 +89,113 @@ def build_character_model(
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
 
-    looks = _Looks(num_heads, key_dim, dropout, dtype)
+    attention = {"num_heads": num_heads, "key_dim": key_dim, "dropout": dropout, "dtype": dtype}
     if kind == "transformer":
-        decoder = _build_transformer(vocabulary_size, units, num_layers, looks)
+        # Of such a size that what a character is counts as much as where it stands
+        normal = keras.initializers.RandomNormal(stddev=1.0)
+        stack = [
+            layers.Embedding(vocabulary_size, units, normal, name="embedding", dtype=dtype),
+            layers.Conv1D(units, _TOGETHER, name="together", dtype=dtype),
+            SinusoidalPositions(name="positions", dtype=dtype),
+        ]
+        options = {"feed_forward_dim": 4 * units, "norm_first": True, **attention}
+        for n in range(1, num_layers + 1):
+            stack.append(TransformerDecoderLayer(**options, name=f"decoder_layer_{n}"))
     else:
-        looks = looks if kind == "lstm_attention" else None
-        decoder = _build_lstm(vocabulary_size, units, embedding, dropout, looks, dtype)
+        lstm = {"return_sequences": True, "return_state": True, "dtype": dtype}
+        stack = [
+            layers.Embedding(vocabulary_size, embedding, name="embedding", dtype=dtype),
+            layers.LSTM(units, **lstm, name="lstm"),
+            layers.Dropout(dropout, name="dropout", dtype=dtype),
+        ]
+    if kind == "lstm_attention":
+        block = CausalSelfAttention(
+            MultiHeadAttention(**attention), norm_first=True, name="self_attention", dtype=dtype
+        )
+        stack.append(block)
+    if kind != "lstm":
+        stack.append(layers.LayerNormalization(name="norm", dtype=dtype))
+    stack.append(layers.Dense(vocabulary_size, name="logits", dtype=dtype))
+
+    decoder = _build_decoder(stack)
     ids = keras.Input((None,), dtype="int32", name="ids")
     outputs = decoder({"ids": ids, "state": initial_state(decoder, ids)})
     return keras.Model(ids, outputs["logits"], name=name or kind)
 
 
-class _Looks(NamedTuple):
-    """Looks back: the fields are those of `MultiHeadAttention`."""
+def continuation(model):
+    """Return the view of a character model that reads a text in parts, each of any length.
 
-    num_heads: int
-    key_dim: int
-    dropout: float
-    dtype: Any
-
-    def inputs(self, count, dtype):
-        """Return the symbolic state of some attentions: keys and values of characters before."""
-        shapes = {
-            "keys": (self.num_heads, self.key_dim, None),
-            "values": (self.num_heads, None, self.key_dim),
-        }
-        past = [
-            {
-                part: keras.Input(shape, dtype=dtype, name=f"{part}_{n}")
-                for part, shape in shapes.items()
-            }
-            for n in range(1, count + 1)
-        ]
-        return {"past": past, "seen": keras.Input((), dtype="int32", name="seen")}
-
-    def block(self, n):
-        """Make the n-th block of attention."""
-        return CausalSelfAttention(
-            MultiHeadAttention(**self._asdict()),
-            norm_first=True,
-            name=f"self_attention_{n}",
-            dtype=self.dtype,
-        )
+    Returns:
+        A functional model `{"ids": (B, T), "state"}` → `{"logits", "state", "weights"}`. The first
+        state is that of `initial_state`; it holds a `KVCache` for each attention.
+    """
+    decoder = model.get_layer("decoder")
+    stack = [layer for layer in decoder.layers if not isinstance(layer, layers.InputLayer)]
+    return _build_decoder(stack, cache_inputs(cached_layers(decoder)))
 
 
-def _build_lstm(vocabulary_size, units, embedding, dropout, looks, dtype):
-    """Ids (B, T) and state → logits (B, T, V), the next state, attention weights, if it looks."""
-    # Inputs
+def _build_decoder(stack, caches=()):
+    """Ids (B, T) and state → logits (B, T, V), the next state, attention weights.
+
+    Args:
+        stack: the layers, each of which reads the one before it.
+        caches: a symbolic cache for each that takes one, if the text comes in parts.
+    """
     ids = keras.Input((None,), dtype="int32", name="ids")
-    embed = layers.Embedding(vocabulary_size, embedding, name="embedding", dtype=dtype)
-    state = looks.inputs(1, embed.compute_dtype) if looks else {}
-    state["recurrent"] = [
-        keras.Input((units,), dtype=embed.compute_dtype, name=part) for part in ("hidden", "carry")
-    ]
-
-    # Model
-    lstm = layers.LSTM(units, return_sequences=True, return_state=True, name="lstm", dtype=dtype)
-    x, *recurrent = lstm(embed(ids), initial_state=state["recurrent"])
-    x = layers.Dropout(dropout, name="dropout", dtype=dtype)(x)
-    after, weights = {"recurrent": recurrent}, {}
-    if looks:
-        x, weights["self_attention_1"], past = looks.block(1)(
-            x, past=state["past"][0], seen=state["seen"]
-        )
-        after |= {"past": [past], "seen": _seen_after(state, ids)}
-        x = layers.LayerNormalization(name="norm", dtype=dtype)(x)
-    return _decoder(vocabulary_size, ids, state, x, after, weights, dtype)
-
-
-def _build_transformer(vocabulary_size, units, num_layers, looks):
-    """Ids (B, T) and state → logits (B, T, V), the next state, attention weights."""
-    # Inputs
-    ids = keras.Input((None,), dtype="int32", name="ids")
-    # Of such a size that what a character is counts as much as where it stands
-    normal = keras.initializers.RandomNormal(stddev=1.0)
-    embed = layers.Embedding(vocabulary_size, units, normal, name="embedding", dtype=looks.dtype)
-    state = looks.inputs(num_layers, embed.compute_dtype)
-    state["recent"] = keras.Input((_TOGETHER - 1,), dtype="int32", name="recent")
-
-    # Model
-    read = ops.concatenate([state["recent"], ids], axis=1)
-    x = layers.Conv1D(units, _TOGETHER, name="together", dtype=looks.dtype)(embed(read))
-    x = SinusoidalPositions(name="positions", dtype=looks.dtype)(x, start=state["seen"])
-    after = {"past": [], "recent": read[:, 1 - _TOGETHER :], "seen": _seen_after(state, ids)}
-    weights = {}
-    for n, past in enumerate(state["past"], start=1):
-        x, weights[f"self_attention_{n}"], past = looks.block(n)(x, past=past, seen=state["seen"])
-        after["past"].append(past)
-        feed = FeedForward(
-            4 * units, looks.dropout, norm_first=True, name=f"feed_forward_{n}", dtype=looks.dtype
-        )
-        x = feed(x)
-    x = layers.LayerNormalization(name="norm", dtype=looks.dtype)(x)
-    return _decoder(vocabulary_size, ids, state, x, after, weights, looks.dtype)
-
-
-def _seen_after(state, ids):
-    return state["seen"] + ops.sum(ops.ones_like(ids), axis=1)
-
-
-def _decoder(vocabulary_size, ids, state, x, after, weights, dtype):
-    """Make the model of its inputs and of what came of them, dictionaries in the order of keys."""
-    logits = layers.Dense(vocabulary_size, name="logits", dtype=dtype)(x)
+    layer = {each.name: each for each in stack}
+    if "lstm" in layer:
+        x, state, after = _recur(layer, ids)
+    else:
+        x, state, after = _convolve(layer, ids, caches[0].length if caches else None)
+    state["caches"], after["caches"] = list(caches), []
+    weights, before = [], iter(caches)
+    for each in stack:
+        if isinstance(each, (CausalSelfAttention, TransformerDecoderLayer)):
+            x, looked, cache = each(
+                x, cache=next(before, None), return_attention_scores=True, return_cache=True
+            )
+            weights.append(looked["self_attention"] if isinstance(looked, dict) else looked)
+            after["caches"].append(cache)
+    x = layer["norm"](x) if "norm" in layer else x
     return keras.Model(
         {"ids": ids, "state": dict(sorted(state.items()))},
-        {"logits": logits, "state": dict(sorted(after.items())), "weights": weights},
+        {
+            "logits": layer["logits"](x),
+            "state": dict(sorted(after.items())),
+            "weights": {"decoder_self_attention": weights},
+        },
         name="decoder",
     )
 
 
-def initial_state(decoder, ids, room=0):
+def _recur(layer, ids):
+    """Read characters with the LSTM: its outputs, its first and last state."""
+    lstm, names = layer["lstm"], ("hidden", "carry")
+    first = [keras.Input((lstm.units,), dtype=lstm.compute_dtype, name=name) for name in names]
+    x, *last = lstm(layer["embedding"](ids), initial_state=first)
+    return layer["dropout"](x), {"recurrent": first}, {"recurrent": last}
+
+
+def _convolve(layer, ids, start):
+    """Embed each character with those before it, of which the state holds the last."""
+    recent = keras.Input((_TOGETHER - 1,), dtype="int32", name="recent")
+    read = ops.concatenate([recent, ids], axis=1)
+    x = layer["positions"](layer["together"](layer["embedding"](read)), start=start)
+    return x, {"recent": recent}, {"recent": read[:, 1 - _TOGETHER :]}
+
+
+def initial_state(decoder, ids, slots=0):
     """Return the state before the first character, symbolic or not.
 
     Args:
-        decoder: the layer "decoder" of a character model.
+        decoder: the view `continuation`, or the layer "decoder", of a character model.
         ids: (B, T), of which only B counts.
-        room: places for the keys and values of the characters before; what is older is forgotten.
+        slots: of each cache, at least as many as there will be characters.
     """
 
     def nothing(tensor):
-        sizes = [room if size is None else size for size in tensor.shape[1:]]
+        sizes = [slots if size is None else size for size in tensor.shape[1:]]
         zeros = ops.zeros_like(ids[:, 0], dtype=tensor.dtype)
         return ops.tile(ops.reshape(zeros, (-1, *(1 for _ in sizes))), (1, *sizes))
 
@@ -220,8 +206,8 @@ def look_back(model):
     """Return the view of a character model that shows where each character looked back to.
 
     Returns:
-        A functional model, ids (B, T) → `{"logits": (B, T, V), "self_attention_n": (B, H, T, T)}`
-        for each attention n; a model without one has the logits alone.
+        A functional model, ids (B, T) → `{"logits": (B, T, V), "decoder_self_attention": [...]}`,
+        with weights (B, H, T, T) for each attention; none for a model without one.
     """
     decoder = model.get_layer("decoder")
     outputs = decoder({"ids": model.input, "state": initial_state(decoder, model.input)})

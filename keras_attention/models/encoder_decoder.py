@@ -78,7 +78,7 @@ def build_attending_decoder(vocabulary_size, width, cell, encoded, dtype=None):
     )
     return keras.Model(
         {"memory": {"mask": mask, "values": values}, "state": state, "target": target},
-        {"logits": to_logits(x), "state": next_state, "weights": {"attention": weights}},
+        {"logits": to_logits(x), "state": next_state, "weights": {"cross_attention": [weights]}},
         name="decoder",
     )
 

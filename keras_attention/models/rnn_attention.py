@@ -109,7 +109,7 @@ def _build_decoder(vocabulary_size, units, attend, dtype):
         {
             "logits": to_logits(x),
             "state": next_state,
-            "weights": {"cross_attention": weights},
+            "weights": {"cross_attention": [weights]},
         },
         name="decoder",
     )

@@ -95,6 +95,10 @@ def _build_decoder(vocabulary_size, units, encoded, dtype):
     for_every_word = ops.ones_like(target, dtype="float32")[:, :, None] * shares[:, None, :]
     return keras.Model(
         {"memory": {"shares": shares}, "state": state, "target": target},
-        {"logits": to_logits(x), "state": next_state, "weights": {"pooling": for_every_word}},
+        {
+            "logits": to_logits(x),
+            "state": next_state,
+            "weights": {"cross_attention": [for_every_word]},
+        },
         name="decoder",
     )

@@ -21,7 +21,13 @@ from keras_attention.ops.hard import (
     marginal_log_likelihood,
     reinforce,
 )
-from keras_attention.ops.kv_cache import tokens_in_ring, window_mask, write_in_ring
+from keras_attention.ops.kv_cache import (
+    KVCache,
+    cache_mask,
+    empty_cache,
+    extend_cache,
+    resize_cache,
+)
 from keras_attention.ops.local import gaussian, local_lookup, predicted_centres, window
 from keras_attention.ops.lookup import Lookup, lookup, retrieve
 from keras_attention.ops.masks import align_mask, causal_mask, masked_softmax, padding_mask
@@ -42,10 +48,12 @@ from keras_attention.ops.scores import (
 
 __all__ = [
     "HardLookup",
+    "KVCache",
     "Lookup",
     "additive",
     "addressing",
     "align_mask",
+    "cache_mask",
     "causal_mask",
     "concat",
     "cosine",
@@ -54,7 +62,9 @@ __all__ = [
     "ctc_alignment",
     "ctc_loss",
     "dot",
+    "empty_cache",
     "entropy",
+    "extend_cache",
     "gated_update",
     "gaussian",
     "general",
@@ -74,14 +84,12 @@ __all__ = [
     "predicted_centres",
     "project",
     "reinforce",
+    "resize_cache",
     "retrieve",
     "scaled_dot",
     "sinusoids",
     "tanh_network",
-    "tokens_in_ring",
     "two_layer",
     "uniform_weights",
     "window",
-    "window_mask",
-    "write_in_ring",
 ]

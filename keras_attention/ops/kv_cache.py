@@ -1,68 +1,111 @@
-"""A ring: P places for the last P tokens of a sequence, where token number i stands at i mod P."""
+"""A key/value cache: what attention has projected of the tokens so far, and slots for more.
+
+Token number i stands in slot i, counted from 0, so a new token needs no other projection than its
+own.
+"""
+
+from typing import Any, NamedTuple
 
 from keras import ops
 
 
-def tokens_in_ring(places, count):
-    """Say which token stands at each place of a ring after `count` tokens have been written.
+class KVCache(NamedTuple):
+    """The keys and values of the tokens so far.
 
-    Args:
-        places: P.
-        count: a scalar integer.
-
-    Returns:
-        Integers (P,), the number of the token at each place, counted from 0; below 0 where none
-        has been written.
-
-    Example:
-    >>> [int(token) for token in tokens_in_ring(4, 6)], [int(x) for x in tokens_in_ring(4, 2)]
-    ([4, 5, 2, 3], [0, 1, -2, -1])
+    Attributes:
+        keys: (B, H, K, P), projected for all heads, with P slots.
+        values: (B, H, P, K).
+        length: integers (B,), how many slots are filled; the same number for all sentences.
     """
-    newest = ops.cast(count, "int32") - 1
-    return newest - (newest - ops.arange(places, dtype="int32")) % places
+
+    keys: Any
+    values: Any
+    length: Any
 
 
-def write_in_ring(ring, new, start, axis):
-    """Write some tokens over the oldest ones of a ring.
+def empty_cache(like, num_heads, key_dim, value_dim, slots, dtype):
+    """Return a cache in which nothing is stored.
 
     Args:
-        ring: the tensor with P places along an axis.
-        new: what is written, with T places along this axis.
-        start: a scalar integer, how many tokens were written before.
-        axis: the axis, from 0.
-
-    Returns:
-        The ring with the last P of all tokens. Of a single token only its place is written, so that
-        a compiled loop changes its ring where it is; more are gathered into a new one.
+        like: a tensor (B, …), symbolic or not, that lends its first axis.
+        num_heads: H.
+        key_dim: depth of a key.
+        value_dim: depth of a value.
+        slots: P, room for as many tokens.
+        dtype: of the keys and values.
     """
-    start, places, length = ops.cast(start, "int32"), ops.shape(ring)[axis], ops.shape(new)[axis]
-    if new.shape[axis] == 1:
-        at = [0] * len(ring.shape)
-        at[axis] = start % places
-        return ops.slice_update(ring, at, new)
-    tokens = tokens_in_ring(places, start + length)
-    here = ops.arange(places, dtype="int32")
-    source = ops.where(tokens >= start, places + tokens - start, here)
-    return ops.take(ops.concatenate([ring, new], axis=axis), source, axis=axis)
+    first = (0,) * (len(like.shape) - 1)
+    length = ops.zeros_like(like[(slice(None), *first)], dtype="int32")
+    zero = ops.reshape(ops.cast(length, dtype), (-1, 1, 1, 1))
+    keys = ops.tile(zero, (1, num_heads, key_dim, slots))
+    return KVCache(keys, ops.tile(zero, (1, num_heads, slots, value_dim)), length)
 
 
-def window_mask(queries, tokens, width):
-    """Say which tokens each query may see: itself, and the `width` − 1 before it that exist.
+def extend_cache(cache, keys, values):
+    """Store the keys (B, H, K, T) and values (B, H, T, K) of the next T tokens.
 
     Args:
-        queries: the numbers (T,) of the queries' own tokens.
-        tokens: the numbers (S,) of the tokens that are looked at; below 0: there is none.
-        width: an integer.
+        cache: the `KVCache` of the tokens before, with at least T free slots. None: there are no
+            tokens before.
+        keys: of the new tokens.
+        values: of the new tokens.
 
     Returns:
-        Booleans (1, T, S).
+        A `KVCache` with all tokens; without a cache before it has no slot more than it needs.
+    """
+    tokens = ops.sum(ops.ones_like(values[:, 0, :, 0], dtype="int32"), axis=1)
+    if cache is None:
+        return KVCache(keys, values, tokens)
+    start = cache.length[0]
+    return KVCache(
+        _store(cache.keys, keys, start, axis=3),
+        _store(cache.values, values, start, axis=2),
+        cache.length + tokens,
+    )
+
+
+def resize_cache(cache, slots):
+    """Return a cache with another number of slots, enough for what is stored."""
+
+    def resize(tensor, axis):
+        more = slots - tensor.shape[axis]
+        if more < 0:
+            return tensor[(*axis * (slice(None),), slice(slots))]
+        return ops.pad(tensor, [(0, more if each == axis else 0) for each in range(4)])
+
+    return KVCache(resize(cache.keys, 3), resize(cache.values, 2), cache.length)
+
+
+def cache_mask(cache, tokens):
+    """Say which slots each of the tokens that were stored last may attend to.
+
+    Args:
+        cache: the `KVCache` that they are stored in.
+        tokens: T, how many.
+
+    Returns:
+        Booleans (1, T, P): each may attend to itself and to all tokens before it.
 
     Example:
     >>> import numpy as np
-    >>> mask = window_mask(np.array([2, 3]), np.array([-1, 0, 1, 2, 3]), 3)
-    >>> ops.convert_to_numpy(mask[0]).astype(int).tolist()
-    [[0, 1, 1, 1, 0], [0, 0, 1, 1, 1]]
+    >>> cache = KVCache(np.zeros((1, 1, 2, 5)), np.zeros((1, 1, 5, 2)), np.array([3]))
+    >>> ops.convert_to_numpy(cache_mask(cache, 2)[0]).astype(int).tolist()
+    [[1, 1, 0, 0, 0], [1, 1, 1, 0, 0]]
     """
-    back = queries[:, None] - tokens[None, :]
-    near = ops.logical_and(back >= 0, back < width)
-    return ops.logical_and(near, tokens >= 0)[None]
+    slots = ops.arange(ops.shape(cache.values)[2], dtype="int32")
+    own = cache.length[0] - tokens + ops.arange(tokens, dtype="int32")
+    return (slots[None, :] <= own[:, None])[None]
+
+
+def _store(stored, new, start, axis):
+    """Write T tokens into the slots from `start` on."""
+    if new.shape[axis] == 1:  # in place: a compiled loop does not copy the cache
+        at = [0] * 4
+        at[axis] = start
+        return ops.slice_update(stored, at, new)
+    tokens = ops.shape(new)[axis]
+    source = ops.arange(ops.shape(stored)[axis], dtype="int32") - start  # the token of each slot
+    is_new = ops.logical_and(source >= 0, source < tokens)
+    spread = ops.take(new, ops.where(is_new, source, 0), axis=axis)
+    is_new = is_new if axis == 3 else is_new[:, None]  # the depth stands behind the slots
+    return ops.where(is_new, spread, stored)

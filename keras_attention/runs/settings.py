@@ -10,7 +10,7 @@ from keras_attention.text import KINDS
 # Settings that not every builder has; None is the builder's own default.
 CHOICES = (
     *("attention", "score", "half_width", "pooling"),
-    *("num_layers", "num_heads", "feed_forward", "key_dim", "dropout"),
+    *("num_layers", "num_heads", "feed_forward_dim", "key_dim", "dropout"),
     *("positions", "norm_first", "tied"),
 )
 DTYPE_POLICIES = ("float32", "mixed_bfloat16")
@@ -63,7 +63,7 @@ class Settings:
         num_layers: of a Transformer, as are those down to `tied`; see
             `keras_attention.models.build_transformer`.
         num_heads: heads of each attention.
-        feed_forward: hidden width of the feed-forward networks.
+        feed_forward_dim: hidden width of the feed-forward networks.
         key_dim: depth of a head.
         dropout: fraction that is dropped in training.
         positions: `"concatenated"`, `"interleaved"` or `"learned"`.
@@ -97,7 +97,7 @@ class Settings:
     pooling: str | None = None
     num_layers: int | None = None
     num_heads: int | None = None
-    feed_forward: int | None = None
+    feed_forward_dim: int | None = None
     key_dim: int | None = None
     dropout: float | None = None
     positions: str | None = None

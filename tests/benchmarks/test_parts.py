@@ -23,7 +23,7 @@ from examples.benchmarks.workers import Job, Worker, WorkerError, started, take_
 from keras_attention.installing import pip_install
 
 ROOT = Path(__file__).resolve().parents[2]
-SIZES = {"units": 5, "num_layers": 3, "num_heads": 1, "feed_forward": 7, "vocabulary": 11}
+SIZES = {"units": 5, "num_layers": 3, "num_heads": 1, "feed_forward_dim": 7, "vocabulary": 11}
 
 
 def products(*shapes):

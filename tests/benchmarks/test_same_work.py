@@ -15,7 +15,7 @@ SIZES = {
         "vocabulary": 211,
         "num_layers": 1,
         "num_heads": 2,
-        "feed_forward": 32,
+        "feed_forward_dim": 32,
     },
 }
 RIVALS = [("rnn", "PlainKeras"), ("rnn", "PyTorch"), ("transformer", "KerasHub")]
@@ -158,7 +158,7 @@ def translators(tmp_path_factory):
         "pre-norm": {"norm_first": True, "scale_embedding": False, "positions": "learned"},
     }.items():
         keras.utils.set_random_seed(7)
-        sizes = {"units": 24, "num_layers": 2, "num_heads": 3, "feed_forward": 29}
+        sizes = {"units": 24, "num_layers": 2, "num_heads": 3, "feed_forward_dim": 29}
         model = models.build_transformer(*map(len, vocabularies), **sizes, **options)
         random = np.random.default_rng(len(name))
         for weights in model.trainable_weights:  # norms and biases that count

@@ -30,7 +30,7 @@ BUILDERS = {
     "rnn": (models.build_rnn_attention, {}),
     "transformer": (
         models.build_transformer,
-        {"num_layers": 1, "num_heads": 2, "feed_forward": 19},
+        {"num_layers": 1, "num_heads": 2, "feed_forward_dim": 19},
     ),
 }
 
@@ -61,7 +61,7 @@ def training(model):
 
 @pytest.fixture(scope="module")
 def decoding(model):
-    encode = models.encode(model, room=LIMIT)
+    encode = models.encode(model, slots=LIMIT)
     generator = Generator(encode, models.step(model), max_length=LIMIT)
     return compiled(generator.predict_step, {"context": ids(S)})
 
@@ -100,9 +100,9 @@ def test_a_token_is_written_into_the_cache_where_it_is():
     """In each round of the loop an update of all keys and of all values, and no other cache."""
     heads, depth, num_layers = 2, 5, 2
     model = models.build_transformer(
-        **SIZES, num_layers=num_layers, num_heads=heads, key_dim=depth, feed_forward=19
+        **SIZES, num_layers=num_layers, num_heads=heads, key_dim=depth, feed_forward_dim=19
     )
-    generator = Generator(models.encode(model, LIMIT), models.step(model), max_length=LIMIT)
+    generator = Generator(models.encode(model, slots=LIMIT), models.step(model), max_length=LIMIT)
     data = {"context": ids(S)}
     found, _ = hlo.computations(compiled(generator.predict_step, data, stage="optimized_hlo"))
     (loop,) = (each for body in found.values() for each in body if each.opcode == "while")

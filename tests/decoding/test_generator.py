@@ -26,7 +26,7 @@ def generator(model):
     def make(**options):
         key = tuple(options.items())
         if key not in made:
-            encode, step = models.encode(model, room=LIMIT), models.step(model)
+            encode, step = models.encode(model, slots=LIMIT), models.step(model)
             made[key] = Generator(encode, step, max_length=LIMIT, **options)
         return made[key]
 
@@ -35,7 +35,7 @@ def generator(model):
 
 def by_function(model, context, **options):
     """Call the function that a `Generator` with these options compiles, and compile nothing."""
-    encoded = models.encode(model, room=LIMIT)(ops.array(context))
+    encoded = models.encode(model, slots=LIMIT)(ops.array(context))
     arguments = models.step(model), encoded["memory"], encoded["state"]
     if "beam" in options:
         return toys.as_numpy(beam_search(*arguments, max_length=LIMIT, **options))

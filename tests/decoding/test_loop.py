@@ -19,7 +19,7 @@ def in_one(monkeypatch):
 
     def make():
         monkeypatch.setattr(loop, "FEWEST_SENTENCES", 1000)
-        monkeypatch.setattr(loop, "FIRST_ROOM", 1000)
+        monkeypatch.setattr(loop, "FIRST_SLOTS", 1000)
 
     return make
 
@@ -81,12 +81,12 @@ def test_sentences_that_have_ended_leave_the_batch():
 @pytest.mark.parametrize("size", [pytest.param(3, marks=pytest.mark.thorough), B])
 def test_a_growing_cache_decodes_what_a_whole_one_would(size, in_one, monkeypatch):
     model = models.build_transformer(
-        23, 29, units=16, num_layers=1, num_heads=2, feed_forward=19, tied=True
+        23, 29, units=16, num_layers=1, num_heads=2, feed_forward_dim=19, tied=True
     )
     context = np.random.default_rng(2).integers(4, 23, (size, 7))
-    encoded = models.encode(model, room=11)(ops.array(context))
+    encoded = models.encode(model, slots=11)(ops.array(context))
     arguments = models.step(model), encoded["memory"], encoded["state"]
-    monkeypatch.setattr(loop, "FIRST_ROOM", 2)
+    monkeypatch.setattr(loop, "FIRST_SLOTS", 2)
     growing = generate(*arguments, max_length=11)
     in_one()
     whole = generate(*arguments, max_length=11)

@@ -21,7 +21,7 @@ SETTINGS = {
     "units": 8,
     "num_layers": 1,
     "num_heads": 2,
-    "feed_forward": 11,
+    "feed_forward_dim": 11,
     "dropout": 0.3,
     "vocabulary": 92,
     "batch_size": 16,

@@ -83,7 +83,7 @@ def translators(vocabularies):
     from keras_attention import models
     from keras_attention.translator import Translator
 
-    small = {"units": 24, "num_layers": 2, "num_heads": 3, "feed_forward": 29}
+    small = {"units": 24, "num_layers": 2, "num_heads": 3, "feed_forward_dim": 29}
     kinds = {
         "rnn": ("rnn", "word", {"units": 17}),
         "bilstm": ("bilstm", "word", {"units": 18, "attention": "location_aware"}),

@@ -48,7 +48,7 @@ def test_heads_of_another_width_are_refused(vocabularies, tmp_path):
     from keras_attention.models import build_transformer
     from keras_attention.translator import Translator
 
-    small = {"units": 6, "num_layers": 1, "num_heads": 2, "key_dim": 5, "feed_forward": 7}
+    small = {"units": 6, "num_layers": 1, "num_heads": 2, "key_dim": 5, "feed_forward_dim": 7}
     model = build_transformer(*map(len, vocabularies.word), **small)
     with pytest.raises(ValueError, match="together as wide as the model, 6, got 2 heads of 5"):
         export(Translator(model, *vocabularies.word), "ctranslate2", tmp_path / "new")

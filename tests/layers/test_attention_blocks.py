@@ -1,5 +1,3 @@
-import re
-
 import keras
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from keras_attention.layers import (
     GlobalSelfAttention,
     MultiHeadAttention,
 )
+from keras_attention.ops import KVCache
 from tests.contract import MASK, B, K, Q, S, call
 from tests.numerics import as_numpy, assert_close, gradient
 
@@ -172,10 +171,9 @@ def test_dropout_only_in_training(kind):
 
 
 def test_dropout_of_a_part_in_training_too():
-    x, seen = draw(B, T, Q), ops.zeros((B,), "int32")
-    block = make("causal", dropout=0.5)
+    x, block = draw(B, T, Q), make("causal", dropout=0.5)
     quiet, noisy = (
-        as_numpy(block(x, past=no_past(3), seen=seen, training=training)[0])
+        as_numpy(block(x, cache=block.empty_cache(x, T), training=training))
         for training in (False, True)
     )
     assert (quiet != noisy).any()
@@ -198,26 +196,10 @@ def test_dropout_inside_a_model_in_training_and_not_otherwise(kind, dropouts):
 # A sentence in parts
 
 
-def no_past(places):
-    """Return a past in whose places nothing has been written but noise."""
-    noise = ops.convert_to_tensor(1e3 * draw(B, H, DEPTH, places))
-    return {"keys": noise, "values": ops.swapaxes(noise, 2, 3)}
-
-
-def in_parts(block, x, lengths, places):
-    """Call a block part by part: its outputs in one, its weights in one, and the last past."""
-    past, start, outputs, weights = no_past(places), 0, [], []
-    for length in lengths:
-        seen = ops.full((B,), start, dtype="int32")
-        output, looked, past = block(x[:, start : start + length], past=past, seen=seen)
-        assert past["keys"].shape == (B, H, DEPTH, places)
-        assert past["values"].shape == (B, H, places, DEPTH)
-        assert looked.shape == (B, H, length, places)
-        outputs.append(as_numpy(output))
-        weights.append(as_numpy(looked))
-        start += length
-    assert start == x.shape[1]
-    return np.concatenate(outputs, axis=1), np.concatenate(weights, axis=2), past
+def noisy_cache(block, slots):
+    """Return an empty cache in whose slots there is noise, which must not matter."""
+    keys, values, length = block.empty_cache(draw(B, T), slots)
+    return KVCache(keys + 1e3 * draw(*keys.shape), values + 1e3 * draw(*values.shape), length)
 
 
 each_parting = pytest.mark.parametrize(
@@ -227,73 +209,48 @@ each_parting = pytest.mark.parametrize(
 
 @each_order
 @each_parting
-@pytest.mark.parametrize("places", [5, 11])
-def test_the_parts_of_a_sentence_equal_the_whole(lengths, places, norm_first):
+@pytest.mark.parametrize("slots", [5, 11])
+def test_the_parts_of_a_sentence_equal_the_whole(lengths, slots, norm_first):
     x = draw(B, T, Q)
     block = stirred(make("causal", norm_first), x)
     whole, all_weights = block(x, return_attention_scores=True)
-    output, weights, _ = in_parts(block, x, lengths, places)
-    assert_close(output, as_numpy(whole), 1e-5)
-    # the first token stands first, and a place that holds none is not looked at
-    padding = [(0, 0), (0, 0), (0, 0), (0, places - T)]
-    np.testing.assert_allclose(weights, np.pad(as_numpy(all_weights), padding), atol=1e-6)
-
-
-@each_parting
-@pytest.mark.parametrize("places", [1, 2, 3, 4])
-def test_what_is_older_than_the_places_of_the_past_is_forgotten(lengths, places):
-    """However the sentence is parted: each token reads itself and the P − 1 before it."""
-    x = draw(B, T, Q)
-    block = stirred(make("causal"), x)
-    mask = triangle(T)[0] & ~np.tril(np.ones((T, T), dtype=bool), -places)
-    expected, expected_weights = by_keras(block, x, x, np.repeat(mask[None], B, 0))
-    output, weights, past = in_parts(block, x, lengths, places)
-    assert_close(output, expected, 1e-5)
-    keys, values, *_ = map(as_numpy, block.attention.project_memory(x)[:2])
-    for token in range(T):  # by place: that of a token is its number mod P
-        window = slice(max(0, token - places + 1), token + 1)
-        at = np.arange(T)[window] % places
-        np.testing.assert_allclose(
-            weights[:, :, token, at], expected_weights[:, :, token, window], atol=1e-6
+    cache, start, outputs, weights = noisy_cache(block, slots), 0, [], []
+    for length in lengths:
+        part = x[:, start : start + length]
+        output, looked, cache = block(
+            part, cache=cache, return_attention_scores=True, return_cache=True
         )
-    np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
-    last = np.arange(T - places, T)
-    assert_close(as_numpy(past["keys"])[..., last % places], keys[..., last], 1e-6)
-    assert_close(as_numpy(past["values"])[:, :, last % places], values[:, :, last], 1e-6)
+        start += length
+        assert as_numpy(cache.length).tolist() == B * [start]
+        outputs.append(as_numpy(output))
+        weights.append(as_numpy(looked))
+    assert_close(np.concatenate(outputs, axis=1), as_numpy(whole), 1e-5)
+    padding = [(0, 0), (0, 0), (0, 0), (0, slots - T)]  # the first token is in the first slot
+    np.testing.assert_allclose(
+        np.concatenate(weights, axis=2), np.pad(as_numpy(all_weights), padding), atol=1e-6
+    )
+    memory = block.attention.project_memory(block.before(ops.convert_to_tensor(x)))
+    assert_close(as_numpy(cache.keys)[..., :T], as_numpy(memory.keys), 1e-6)
+    assert_close(as_numpy(cache.values)[:, :, :T], as_numpy(memory.values), 1e-6)
 
 
-def test_a_past_without_a_place_leaves_a_sentence_whole():
-    x, nothing = draw(B, T, Q), no_past(0)
-    block = stirred(make("causal"), x)
-    whole, all_weights = block(x, return_attention_scores=True)
-    output, weights, past = block(x, past=nothing, seen=ops.zeros((B,), "int32"))
-    np.testing.assert_array_equal(as_numpy(output), as_numpy(whole))
-    np.testing.assert_array_equal(as_numpy(weights), as_numpy(all_weights))
-    assert past["keys"].shape == (B, H, DEPTH, 0)
-    assert past["values"].shape == (B, H, 0, DEPTH)
-
-
-def test_a_past_needs_to_know_how_much_came_before():
-    x = draw(B, T, Q)
-    with pytest.raises(ValueError, match=r"a past needs seen \(B,\)"):
-        stirred(make("causal"), x)(x, past=no_past(3))
+def test_a_whole_sentence_leaves_a_full_cache():
+    x, block = draw(B, T, Q), make("causal")
+    whole, kept = block(x, return_cache=True)
+    assert_close(block(x, cache=block.empty_cache(x, T)), as_numpy(whole), 1e-5)
+    _, cache = block(x, cache=block.empty_cache(x, T), return_cache=True)
+    for one, other in zip(kept, cache, strict=True):
+        assert_close(one, as_numpy(other))
 
 
 @pytest.mark.parametrize(
     "shape", [(B, DEPTH, H, 3), (B, H - 1, DEPTH, 3), (B, H + 1, DEPTH, 3), (B, H, DEPTH - 1, 3)]
 )
-def test_a_past_of_another_shape_is_refused(shape):
-    x, keys = draw(B, T, Q), draw(*shape)
-    past = {"keys": ops.convert_to_tensor(keys), "values": ops.swapaxes(keys, 2, 3)}
-    with pytest.raises(ValueError, match=rf"with H, K = 2, 13, got {re.escape(str(shape))}"):
-        stirred(make("causal"), x)(x, past=past, seen=ops.zeros((B,), "int32"))
-
-
-@pytest.mark.parametrize("name", ["keys", "values"])
-def test_a_past_of_which_one_part_has_another_shape_is_refused(name):
-    x, past = draw(B, T, Q), no_past(3)
-    depth_first = past[name] if name == "keys" else ops.swapaxes(past[name], 2, 3)
-    for part in (depth_first[:, :1], depth_first[:, :, 1:]):
-        part = part if name == "keys" else ops.swapaxes(part, 2, 3)
-        with pytest.raises(ValueError, match=r"a past must have keys \(B, H, K, P\)"):
-            stirred(make("causal"), x)(x, past={**past, name: part}, seen=ops.zeros((B,), "int32"))
+@pytest.mark.parametrize("part", ["keys", "values"])
+def test_a_cache_of_another_shape_is_refused(shape, part):
+    x, block = draw(B, T, Q), make("causal")
+    tensor = ops.convert_to_tensor(draw(*shape))
+    tensor = tensor if part == "keys" else ops.swapaxes(tensor, 2, 3)
+    cache = block.empty_cache(x, 3)._replace(**{part: tensor})
+    with pytest.raises(ValueError, match=r"a cache must have keys \(B, H, K, P\)"):
+        block(x, cache=cache)

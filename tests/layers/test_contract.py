@@ -182,6 +182,16 @@ CASES = [
     ),
     alone("feed_forward_post_norm", partial(layers.FeedForward, 17)),
     alone("feed_forward_pre_norm", partial(layers.FeedForward, 17, norm_first=True)),
+    *(
+        alone(
+            f"transformer_encoder_layer_{order}",
+            partial(layers.TransformerEncoderLayer, H, DEPTH, 17, norm_first=norm_first),
+            weights_shape=(B, H, S, S),
+            masked=True,
+        )
+        for order, norm_first in (("post_norm", False), ("pre_norm", True))
+    ),
+    alone("transformer_decoder_layer", partial(layers.TransformerDecoderLayer, H, DEPTH, 17)),
     alone("learned_positions", partial(layers.LearnedPositions, S)),
     *(  # sines and cosines come in pairs
         alone(f"sinusoids_{layout}", partial(layers.SinusoidalPositions, layout), (B, S, 14))
@@ -276,7 +286,13 @@ def test_saved_layers_are_the_same_in_a_fresh_process(tmp_path):
 
 
 # They take ids, pictures or a step of a loop; their own files hold what they promise.
-OF_OTHER_SHAPES = {"BagOfWords", "MemoryTimes", "GlimpseNetwork", "GlimpseRNN"}
+OF_OTHER_SHAPES = {
+    "BagOfWords",
+    "GlimpseNetwork",
+    "GlimpseRNN",
+    "MemoryTimes",
+    "PositionalEmbedding",
+}
 
 
 def test_every_public_layer_has_a_case():

@@ -41,7 +41,16 @@ DEFAULTS = {
     layers.CausalSelfAttention: {"norm_first": False},
     layers.CrossAttention: {"norm_first": False},
     layers.FeedForward: {"dropout": 0.0, "norm_first": False},
+    layers.TransformerEncoderLayer: {"dropout": 0.0, "norm_first": False},
+    layers.TransformerDecoderLayer: {"dropout": 0.0, "norm_first": False},
     layers.SinusoidalPositions: {"layout": "interleaved"},
+    layers.PositionalEmbedding: {
+        "positions": "interleaved",
+        "max_positions": None,
+        "scale": True,
+        "dropout": 0.0,
+        "embeddings_initializer": "uniform",
+    },
     layers.GlimpseNetwork: {"scales": 1, "hidden": None, "merge": "add"},
     layers.GlimpseRNN: {"locator": None, "policy": "learned", "deviation": 0.15, "seed": None},
     layers.NTMCell: {

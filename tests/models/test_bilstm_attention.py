@@ -68,7 +68,7 @@ def test_the_decoder_starts_from_zeros(model):
 def test_every_score_of_the_menu_can_be_chosen(score):
     inputs = sentences()
     model = models.build_bilstm_attention(CONTEXT, TARGET, units=8, score=score)
-    weights = as_numpy(models.attention(model)(inputs)["attention"])
+    weights = as_numpy(models.attention(model)(inputs)["cross_attention"][0])
     attention = model.get_layer("decoder").get_layer("target_rnn").cell.attention
     assert type(attention.score) is scores.SCORES[score]
     # The state before the first word is 0: these weights are those of the scores of a query of 0.

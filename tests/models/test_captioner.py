@@ -13,7 +13,7 @@ from keras_attention import decoding, models
 from keras_attention.layers import OverFrames
 from keras_attention.models.captioner import ATTENTIONS
 from tests.models.training import check_a_step_changes_every_weight, each_way
-from tests.models.translators import compile_model
+from tests.models.translators import by_name, compile_model
 from tests.numerics import as_numpy
 
 B, S, T, HEIGHT, WIDTH, CHANNELS, FEATURES, UNITS, VOCABULARY = 3, 7, 5, 11, 13, 2, 17, 16, 29
@@ -58,12 +58,12 @@ def logits_of(model, inputs):
 
 def test_logits_and_weights_have_the_documented_shapes(frame_shape):
     model, inputs = model_of(frame_shape), clips_of(frame_shape)
-    outputs = {name: as_numpy(each) for name, each in models.attention(model)(inputs).items()}
+    outputs = by_name(models.attention(model)(inputs))
     assert outputs["logits"].shape == (B, T, VOCABULARY)
     np.testing.assert_allclose(outputs["logits"], logits_of(model, inputs), atol=1e-6)
-    assert outputs["attention"].shape == (B, T, S)
-    np.testing.assert_allclose(outputs["attention"].sum(-1), 1, rtol=1e-5)
-    np.testing.assert_array_equal(outputs["attention"][0, :, 4:], 0)
+    assert outputs["cross_attention_1"].shape == (B, T, S)
+    np.testing.assert_allclose(outputs["cross_attention_1"].sum(-1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(outputs["cross_attention_1"][0, :, 4:], 0)
 
 
 @each_attention
@@ -80,7 +80,7 @@ def test_a_clip_without_a_frame_gives_finite_logits_and_no_weight(frame_shape):
     inputs["context"][2] = 0
     outputs = models.attention(model)(inputs)
     assert np.isfinite(as_numpy(outputs["logits"])).all()
-    np.testing.assert_array_equal(as_numpy(outputs["attention"])[2], 0)
+    np.testing.assert_array_equal(as_numpy(outputs["cross_attention"][0])[2], 0)
 
 
 def test_one_clip_does_not_change_another(frame_shape):
@@ -99,7 +99,7 @@ def test_the_order_of_the_frames_counts_even_for_a_mean(frame_shape):
 @each_attention
 def test_step_by_step_equals_all_at_once(frame_shape, attention):
     model, inputs = model_of(frame_shape, attention), clips_of(frame_shape)
-    expected = {name: as_numpy(each) for name, each in models.attention(model)(inputs).items()}
+    expected = by_name(models.attention(model)(inputs))
     encoded = models.encode(model)(ops.convert_to_tensor(inputs["context"]))
     state, step = encoded["state"], models.step(model)
     for t in range(T):
@@ -107,7 +107,7 @@ def test_step_by_step_equals_all_at_once(frame_shape, attention):
         logits, weights, state = step(tokens, encoded["memory"], state)
         np.testing.assert_allclose(as_numpy(logits), expected["logits"][:, t], atol=1e-5)
         np.testing.assert_allclose(
-            as_numpy(weights["attention"]), expected["attention"][:, t], atol=1e-5
+            as_numpy(weights["cross_attention"][0]), expected["cross_attention_1"][:, t], atol=1e-5
         )
 
 
@@ -131,7 +131,7 @@ def test_json_and_file_round_trips(frame_shape, tmp_path):
     model.save(tmp_path / "captioner.keras")
     loaded = keras.saving.load_model(tmp_path / "captioner.keras")
     np.testing.assert_allclose(logits_of(loaded, inputs), logits_of(model, inputs), atol=1e-6)
-    assert set(models.attention(loaded)(inputs)) == {"logits", "attention"}
+    assert set(models.attention(loaded)(inputs)) == {"logits", "cross_attention"}
 
 
 @each_way
@@ -147,7 +147,7 @@ def test_mixed_precision_keeps_float32_weights(frame_shape):
     model.set_weights(exact.get_weights())
     outputs = models.attention(model)(inputs)
     np.testing.assert_allclose(as_numpy(outputs["logits"]), logits_of(exact, inputs), atol=0.1)
-    assert keras.backend.standardize_dtype(outputs["attention"].dtype) == "float32"
+    assert keras.backend.standardize_dtype(outputs["cross_attention"][0].dtype) == "float32"
 
 
 def test_over_frames_is_the_layer_on_every_frame():

@@ -62,8 +62,8 @@ def test_the_three_kinds_have_equally_many_weights_by_default():
 @each_kind
 def test_a_text_in_parts_is_the_same_as_at_once(kind, parts):
     model, text = model_of(kind), ids()
-    decoder = model.get_layer("decoder")
-    state, logits, start = models.initial_state(decoder, text, room=T), [], 0
+    decoder = models.continuation(model)
+    state, logits, start = models.initial_state(decoder, text, slots=T), [], 0
     for length in parts:
         outputs = decoder({"ids": text[:, start : start + length], "state": state})
         state, start = outputs["state"], start + length
@@ -86,28 +86,12 @@ def test_the_view_shows_where_each_character_looked(kind):
     model, text = model_of(kind), ids()
     outputs = models.look_back(model)(text)
     np.testing.assert_allclose(as_numpy(outputs.pop("logits")), as_numpy(model(text)), atol=1e-6)
-    assert len(outputs) == LOOKING[kind]
-    for weights in map(as_numpy, outputs.values()):
+    assert set(outputs) == {"decoder_self_attention"}
+    assert len(outputs["decoder_self_attention"]) == LOOKING[kind]
+    for weights in map(as_numpy, outputs["decoder_self_attention"]):
         assert weights.shape == (B, 3, T, T)
         np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)
         np.testing.assert_array_equal(np.triu(weights, 1), 0)
-
-
-@each_cut
-def test_old_characters_are_forgotten_where_there_is_no_room_for_them(parts):
-    model, text = model_of("lstm_attention"), as_numpy(ids()).astype("int32")
-    decoder = model.get_layer("decoder")
-    state, start = models.initial_state(decoder, ids(), room=3), 0
-    for length in parts:
-        part = ops.convert_to_tensor(text[:, start : start + length])
-        outputs = decoder({"ids": part, "state": state})
-        state, start = outputs["state"], start + length
-        weights = as_numpy(outputs["weights"]["self_attention_1"])
-        assert weights.shape == (B, 3, length, 3)
-        assert ((weights > 0).sum(-1) == np.arange(start - length, start).clip(max=2) + 1).all()
-    assert as_numpy(state["past"][0]["keys"]).shape == (B, 3, 5, 3)
-    assert as_numpy(state["past"][0]["values"]).shape == (B, 3, 3, 5)
-    assert as_numpy(state["seen"]).tolist() == [T, T]
 
 
 @each_kind

@@ -27,6 +27,7 @@ from tests.models.translators import (
     B,
     S,
     T,
+    by_name,
     compile_model,
     each_case,
     logits_of,
@@ -82,10 +83,10 @@ def test_one_sentence_does_not_change_another(case):
 def test_a_sentence_without_a_token_gives_finite_logits_and_no_weight(case):
     inputs = sentences()
     inputs["context"][2] = 0
-    outputs = models.attention(model_of(case))(tensors(inputs))
-    assert np.isfinite(as_numpy(outputs.pop("logits"))).all()
+    outputs = by_name(models.attention(model_of(case))(tensors(inputs)))
+    assert np.isfinite(outputs.pop("logits")).all()
     for name, weights in outputs.items():
-        assert "decoder_self_attention" in name or (as_numpy(weights)[2] == 0).all()
+        assert "decoder_self_attention" in name or (weights[2] == 0).all()
 
 
 @each_case()
@@ -117,8 +118,7 @@ OTHERS = [
 @pytest.mark.parametrize(("build", "options"), OTHERS)
 def test_what_has_no_case_of_its_own_is_the_same_step_by_step_too(build, options):
     model = build(**options, **SIZES)
-    outputs = models.attention(model)(tensors(sentences()))
-    check_step_by_step(model, {name: as_numpy(value) for name, value in outputs.items()})
+    check_step_by_step(model, by_name(models.attention(model)(tensors(sentences()))))
 
 
 def check_step_by_step(model, expected):
@@ -130,9 +130,10 @@ def check_step_by_step(model, expected):
         tokens = ops.convert_to_tensor(inputs["target"][:, t])
         logits, weights, state = step(tokens, encoded["memory"], state)
         np.testing.assert_allclose(as_numpy(logits), expected["logits"][:, t], atol=1e-5)
+        weights = by_name(weights)
         assert set(weights) == of_the_decoder
-        for name in of_the_decoder:
-            at_once, now = expected[name][..., t, :], as_numpy(weights[name])
+        for name, now in weights.items():
+            at_once = expected[name][..., t, :]
             if "decoder_self_attention" in name:  # of a cache, whose first token comes first
                 at_once = np.pad(at_once, [(0, 0), (0, 0), (0, now.shape[-1] - T)])
             np.testing.assert_allclose(now, at_once, atol=1e-5, err_msg=name)
@@ -153,9 +154,9 @@ def test_the_configuration_is_plain_json_that_gives_the_model_again(case):
     assert "Lambda" not in text
     twin = keras.models.model_from_json(text)
     twin.set_weights(model_of(case).get_weights())
-    found = models.attention(twin)(tensors(sentences()))
+    found = by_name(models.attention(twin)(tensors(sentences())))
     assert set(found) == {"logits", *case.weights}
-    np.testing.assert_allclose(as_numpy(found["logits"]), outputs_of(case)["logits"], atol=1e-6)
+    np.testing.assert_allclose(found["logits"], outputs_of(case)["logits"], atol=1e-6)
 
 
 # Training
@@ -255,7 +256,7 @@ def test_mixed_precision_trains_and_keeps_float32_weights(case, policy):
     outputs = models.attention(model)(tensors(sentences()))
     logits = as_numpy(outputs.pop("logits"))
     np.testing.assert_allclose(logits, outputs_of(case)["logits"], atol=0.1)
-    for weights in outputs.values():
+    for weights in keras.tree.flatten(outputs):
         assert keras.backend.standardize_dtype(weights.dtype) == "float32"
     compile_model(model, "adam", ONE_STEP)
     inputs = sentences()
@@ -272,7 +273,9 @@ with np.load(sys.argv[1]) as arrays:
 for path in sys.argv[2:]:
     model = keras.saving.load_model(path)
     view = keras_attention.models.attention(model)
-    np.savez(path + ".npz", **{k: keras.ops.convert_to_numpy(v) for k, v in view(inputs).items()})
+    found = keras.tree.flatten_with_path(view(inputs))
+    arrays = {"/".join(map(str, k)): keras.ops.convert_to_numpy(v) for k, v in found}
+    np.savez(path + ".npz", **arrays)
 """
 
 
@@ -282,8 +285,8 @@ def trained(case):
     model, inputs = case.build(), sentences()
     compile_model(model, "adam", ONE_STEP)
     model.train_on_batch(inputs, inputs["target"])
-    outputs = models.attention(model)(tensors(inputs))
-    return model, {name: as_numpy(value) for name, value in outputs.items()}
+    found = keras.tree.flatten_with_path(models.attention(model)(tensors(inputs)))
+    return model, {"/".join(map(str, path)): as_numpy(value) for path, value in found}
 
 
 # With a loop, a past and a score; with heads and norms.

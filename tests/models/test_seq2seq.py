@@ -38,7 +38,7 @@ def test_the_decoder_starts_from_the_pooled_annotations(pooling):
 def test_shows_the_same_shares_for_every_word():
     model = models.build_seq2seq(pooling="last", **SIZES)
     inputs = sentences()
-    shares = as_numpy(models.attention(model)(inputs)["pooling"])
+    shares = as_numpy(models.attention(model)(inputs)["cross_attention"][0])
     last = (inputs["context"] != 0).sum(axis=1) - 1
     for row in range(B):
         assert (shares[row].argmax(-1) == last[row]).all()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keras_attention import models
-from keras_attention.models.transformer import POSITIONS
+from keras_attention.layers.positions import POSITIONS
 from keras_attention.training import MaskedCrossentropy
 from tests.models.transformers import (
     CONTEXT,
@@ -41,8 +41,8 @@ def test_the_order_of_the_context_matters(positions):
 
 def test_without_positions_the_order_of_the_context_would_not_matter():
     model, inputs = build(positions="learned", max_positions=11, num_layers=1), sentences()
-    positions = model.get_layer("encoder").get_layer("context_positions")
-    positions.set_weights([np.zeros((11, UNITS))])
+    embedding = model.get_layer("encoder").get_layer("context_embedding")
+    embedding.add_positions.set_weights([np.zeros((11, UNITS))])
     logits = called(model, inputs)
     np.testing.assert_allclose(called(model, turned(inputs)), logits, rtol=0, atol=1e-5)
 
@@ -121,7 +121,7 @@ def initial_loss(**options):
         ({"num_layers": 0}, "num_layers must be positive, got 0"),
         ({"num_heads": 0}, "num_heads must be positive, got 0"),
         ({"units": 0}, "units must be positive, got 0"),
-        ({"feed_forward": -1}, "feed_forward must be positive, got -1"),
+        ({"feed_forward_dim": -1}, "feed_forward_dim must be positive, got -1"),
         ({"context_vocabulary_size": 0}, "context_vocabulary_size must be positive, got 0"),
         ({"target_vocabulary_size": 0}, "target_vocabulary_size must be positive, got 0"),
         ({"max_positions": 0}, "max_positions must be positive, got 0"),
@@ -129,7 +129,7 @@ def initial_loss(**options):
         ({"key_dim": -3}, "positive integers, got 2, -3 and -3"),
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
         ({"dropout": -0.1}, "dropout must be at least 0 and below 1, got -0.1"),
-        ({"positions": "sideways"}, "one of concatenated, interleaved, learned, got 'sideways'"),
+        ({"positions": "sideways"}, "one of interleaved, concatenated, learned, got 'sideways'"),
     ],
     ids=str,
 )
@@ -146,10 +146,10 @@ def test_more_tokens_than_learned_positions(side):
         model(long)
 
 
-def test_more_room_than_learned_positions():
+def test_more_slots_than_learned_positions():
     model = stirred(positions="learned", max_positions=11, num_layers=1)
-    with pytest.raises(ValueError, match=r"11 positions.* got room for 12"):
-        models.encode(model, room=12)
-    with pytest.raises(ValueError, match="room must be at least 1, got 0"):
-        models.encode(model, room=0)
-    models.encode(model, room=11)
+    with pytest.raises(ValueError, match=r"11 positions.* got 12 slots"):
+        models.encode(model, slots=12)
+    with pytest.raises(ValueError, match="slots must be at least 1, got 0"):
+        models.encode(model, slots=0)
+    models.encode(model, slots=11)

@@ -18,17 +18,18 @@ from tests.numerics import as_numpy
 @pytest.mark.parametrize(
     "options", [{}, {"positions": "learned", "max_positions": 11, "num_layers": 1}], ids=str
 )
-def test_a_cache_with_room_just_enough_equals_teacher_forcing(options):
+def test_a_cache_with_just_enough_slots_equals_teacher_forcing(options):
     model, inputs = stirred(**options), sentences()
     step = models.step(model)
     expected = called(model, inputs)
-    encoded = models.encode(model, room=T)(ops.convert_to_tensor(inputs["context"]))
+    encoded = models.encode(model, slots=T)(ops.convert_to_tensor(inputs["context"]))
     state = encoded["state"]
     for t in range(T):
         tokens = ops.convert_to_tensor(inputs["target"][:, t])
         logits, _, state = step(tokens, encoded["memory"], state)
         np.testing.assert_allclose(as_numpy(logits), expected[:, t], rtol=0, atol=1e-5)
-        assert as_numpy(state["seen"]).tolist() == B * [t + 1]
+        for cache in state:
+            assert as_numpy(cache.length).tolist() == B * [t + 1]
 
 
 def test_hypotheses_may_change_places_in_the_middle():
@@ -44,7 +45,10 @@ def test_hypotheses_may_change_places_in_the_middle():
         ],
         axis=1,
     )
-    encoded, step = models.encode(model, room=T)(ops.convert_to_tensor(context)), models.step(model)
+    encoded, step = (
+        models.encode(model, slots=T)(ops.convert_to_tensor(context)),
+        models.step(model),
+    )
     state = encoded["state"]
     for t in range(T):
         if t == middle:
@@ -54,9 +58,16 @@ def test_hypotheses_may_change_places_in_the_middle():
         np.testing.assert_allclose(as_numpy(logits), expected[:, t], rtol=0, atol=1e-5)
 
 
-def test_a_state_without_room_is_refused():
+@pytest.mark.parametrize("parts", [(2, 3), (1, 4), (5,)], ids=str)
+def test_a_target_in_parts_of_any_length_equals_teacher_forcing(parts):
     model, inputs = stirred(), sentences()
-    encoded = model.get_layer("encoder")(ops.convert_to_tensor(inputs["context"]))
-    tokens = ops.convert_to_tensor(inputs["target"][:, 0])
-    with pytest.raises(ValueError, match=r"room for no token: take it from encode\(model\)"):
-        models.step(model)(tokens, encoded["memory"], encoded["state"])
+    decoder, logits, start = models.step(model).decoder, [], 0
+    encoded = models.encode(model, slots=T + 2)(ops.convert_to_tensor(inputs["context"]))
+    state = encoded["state"]
+    for length in parts:
+        target = ops.convert_to_tensor(inputs["target"][:, start : start + length])
+        outputs = decoder({"memory": encoded["memory"], "state": state, "target": target})
+        state, start = outputs["state"], start + length
+        logits.append(as_numpy(outputs["logits"]))
+    expected = called(model, inputs)
+    np.testing.assert_allclose(np.concatenate(logits, axis=1), expected, rtol=0, atol=1e-5)

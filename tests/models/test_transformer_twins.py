@@ -35,7 +35,7 @@ def tutorial_s_positions(length, depth):
 
 
 def embedded(part, side, ids):
-    table = as_numpy(part.get_layer(f"{side}_embedding").weights[0])
+    table = as_numpy(part.get_layer(f"{side}_embedding").embedding.embeddings)
     x = table[ids] * math.sqrt(UNITS) + tutorial_s_positions(ids.shape[1], UNITS)
     return x.astype("float32")
 
@@ -68,25 +68,25 @@ def by_keras(model, inputs, key_dim, norm_first):
         narrow = copy(layers.Dense(UNITS), ours.narrow, (*x.shape[:-1], HIDDEN))
         return block(ours, x, lambda x: narrow(widen(x)))
 
-    def finish(part, side, x):
-        name = f"{side}_norm"
+    def finish(part, x):
+        name = f"{part.name}_norm"
         return copy(layers.LayerNormalization(), part.get_layer(name), x.shape)(x)
 
     is_token = (context != 0)[:, None]
     memory = ops.convert_to_tensor(embedded(encoder, "context", context))
     for n in range(1, LAYERS + 1):
         mask = np.repeat(is_token, S, axis=1)
-        memory = attend(encoder.get_layer(f"self_attention_{n}"), memory, mask)
-        memory = think(encoder.get_layer(f"feed_forward_{n}"), memory)
-    memory = finish(encoder, "context", memory) if norm_first else memory
+        layer = encoder.get_layer(f"encoder_layer_{n}")
+        memory = think(layer.feed_forward, attend(layer.self_attention, memory, mask))
+    memory = finish(encoder, memory) if norm_first else memory
     x = ops.convert_to_tensor(embedded(decoder, "target", target))
     for n in range(1, LAYERS + 1):
         mask = np.repeat(np.tril(np.ones((1, T, T), dtype=bool)), B, axis=0)
-        x = attend(decoder.get_layer(f"self_attention_{n}"), x, mask)
+        layer = decoder.get_layer(f"decoder_layer_{n}")
+        x = attend(layer.self_attention, x, mask)
         mask = np.repeat(is_token, T, axis=1)
-        x = attend(decoder.get_layer(f"cross_attention_{n}"), x, mask, memory)
-        x = think(decoder.get_layer(f"feed_forward_{n}"), x)
-    x = finish(decoder, "target", x) if norm_first else x
+        x = think(layer.feed_forward, attend(layer.cross_attention, x, mask, memory))
+    x = finish(decoder, x) if norm_first else x
     return as_numpy(copy(layers.Dense(TARGET), decoder.get_layer("logits"), x.shape)(x))
 
 
@@ -124,7 +124,7 @@ def by_pytorch(torch, model, inputs, norm_first):
 
     def copy_layer(theirs, part, n, names):
         for place, (name, attention) in enumerate(names.items(), start=1):
-            ours = part.get_layer(f"{name}_{n}")
+            ours = getattr(part.get_layer(f"{part.name}_layer_{n}"), name)
             copy(getattr(theirs, f"norm{place}").parameters(), *ours.norm.get_weights())
             if attention:
                 copy_attention(getattr(theirs, attention), ours)
@@ -149,12 +149,9 @@ def by_pytorch(torch, model, inputs, norm_first):
         for n in range(1, LAYERS + 1):
             copy_layer(twin.encoder.layers[n - 1], encoder, n, blocks)
             copy_layer(twin.decoder.layers[n - 1], decoder, n, more_blocks)
-        for theirs, part, side in (
-            (twin.encoder, encoder, "context"),
-            (twin.decoder, decoder, "target"),
-        ):
+        for theirs, part in ((twin.encoder, encoder), (twin.decoder, decoder)):
             if norm_first:
-                copy(theirs.norm.parameters(), *part.get_layer(f"{side}_norm").get_weights())
+                copy(theirs.norm.parameters(), *part.get_layer(f"{part.name}_norm").get_weights())
             else:
                 theirs.norm = None  # PyTorch norms once more what each layer has normed already
         padding = torch.from_numpy(inputs["context"] == 0)  # True: may not be looked at

@@ -29,7 +29,7 @@ def build(**options):
         "units": UNITS,
         "num_layers": LAYERS,
         "num_heads": H,
-        "feed_forward": HIDDEN,
+        "feed_forward_dim": HIDDEN,
     }
     keras.utils.set_random_seed(1)
     return models.build_transformer(**{**sizes, **options})

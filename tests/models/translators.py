@@ -31,7 +31,7 @@ class ModelCase:
 
 
 def transformer_case(name, num_layers, **options):
-    sizes = {"num_layers": num_layers, "num_heads": 2, "feed_forward": 13, **SIZES}
+    sizes = {"num_layers": num_layers, "num_heads": 2, "feed_forward_dim": 13, **SIZES}
     shapes = {
         "cross_attention": (B, 2, T, S),
         "decoder_self_attention": (B, 2, T, T),
@@ -48,13 +48,13 @@ CASES = [
     ModelCase(
         "rnn_multi_head",
         partial(models.build_rnn_attention, attention="multi_head", **SIZES),
-        {"cross_attention": (B, 1, T, S)},
+        {"cross_attention_1": (B, 1, T, S)},
     ),
     *(
         ModelCase(
             f"rnn_{name}",
             partial(models.build_rnn_attention, attention=name, **SIZES),
-            {"cross_attention": (B, T, S)},
+            {"cross_attention_1": (B, T, S)},
         )
         for name in ("global", "hard")
     ),
@@ -62,7 +62,7 @@ CASES = [
         ModelCase(
             f"bilstm_{name}",
             partial(models.build_bilstm_attention, attention=name, **SIZES),
-            {"attention": (B, T, S)},
+            {"cross_attention_1": (B, T, S)},
         )
         for name in ("global", "local_m", "neural_coverage", "recurrent_location")
     ),
@@ -70,7 +70,7 @@ CASES = [
         ModelCase(
             f"seq2seq_{name}",
             partial(models.build_seq2seq, pooling=name, **SIZES),
-            {"pooling": (B, T, S)},
+            {"cross_attention_1": (B, T, S)},
         )
         for name in ("last", "max")
     ),
@@ -110,8 +110,18 @@ def model_of(case):
 @functools.cache
 def outputs_of(case):
     """Return logits and weights of a case for `sentences()`, by name."""
-    outputs = models.attention(model_of(case))(tensors(sentences()))
-    return {name: as_numpy(value) for name, value in outputs.items()}
+    return by_name(models.attention(model_of(case))(tensors(sentences())))
+
+
+def by_name(outputs):
+    """Return logits, if there are any, and the weights of each layer by their kind and number."""
+    arrays = {}
+    for kind, value in outputs.items():
+        if kind == "logits":
+            arrays[kind] = as_numpy(value)
+        else:
+            arrays |= {f"{kind}_{n}": as_numpy(each) for n, each in enumerate(value, start=1)}
+    return arrays
 
 
 def sentences(seed=0):

@@ -2,52 +2,63 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attention.ops import tokens_in_ring, window_mask, write_in_ring
+from keras_attention.ops import KVCache, cache_mask, empty_cache, extend_cache, resize_cache
 from tests.numerics import as_numpy
 
-B, H, K = 2, 3, 5
+B, H, K, V, T = 2, 3, 5, 7, 9
 
 
-def by_hand(places, count):
-    """Write tokens 0 … count − 1 one after the other: who stands where, −1 for nobody."""
-    ring = places * [-1]
-    for token in range(count):
-        ring[token % places] = token
-    return ring
+def draw(*shape):
+    return np.random.default_rng([*shape]).normal(size=shape).astype("float32")
 
 
-@pytest.mark.parametrize("places", [1, 3, 4])
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 7, 8, 11])
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_tokens_stand_where_they_were_written(places, count, dtype):
-    tokens = as_numpy(tokens_in_ring(places, np.array(count, dtype)))
-    np.testing.assert_array_equal(np.maximum(tokens, -1), by_hand(places, count))
+def stored(lengths, slots):
+    """Store tokens part by part in a cache whose free slots hold noise."""
+    keys, values = draw(B, H, K, T), draw(B, H, T, V)
+    _, _, length = empty_cache(draw(B, 1), H, K, V, slots, "float32")
+    noise = draw(B, H, K, slots), draw(B, H, slots, V)
+    cache, start = KVCache(*map(ops.convert_to_tensor, noise), length), 0
+    for size in lengths:
+        part = slice(start, start + size)
+        new = keys[..., part], values[:, :, part]
+        cache, start = extend_cache(cache, *map(ops.convert_to_tensor, new)), start + size
+    return cache, keys[..., :start], values[:, :, :start], noise
 
 
-@pytest.mark.parametrize("axis", [1, 2])
-@pytest.mark.parametrize("places", [1, 3, 4])
-@pytest.mark.parametrize("lengths", [(1,) * 9, (9,), (2, 1, 5, 1), (3, 4, 2)], ids=str)
-def test_parts_of_any_size_are_written_as_one_by_one(lengths, places, axis):
-    ring, start = ops.full((B, places, K), -1.0), 0
-    ring = ring if axis == 1 else ops.swapaxes(ring, 1, 2)
-    for length in lengths:
-        new = np.arange(start, start + length, dtype="float32")[None, :, None]
-        new = np.tile(new, (B, 1, K))
-        new = ops.convert_to_tensor(new if axis == 1 else new.swapaxes(1, 2))
-        ring, start = write_in_ring(ring, new, ops.convert_to_tensor(start), axis), start + length
-        shown = as_numpy(ring) if axis == 1 else as_numpy(ring).swapaxes(1, 2)
-        expected = np.array(by_hand(places, start))[None, :, None]
-        np.testing.assert_array_equal(shown, np.tile(expected, (B, 1, K)))
+@pytest.mark.parametrize("slots", [9, 13])
+@pytest.mark.parametrize("lengths", [(), (1,) * 9, (9,), (2, 1, 5, 1), (3, 4)], ids=str)
+def test_tokens_are_stored_one_after_the_other_and_the_other_slots_are_left_alone(lengths, slots):
+    cache, keys, values, noise = stored(lengths, slots)
+    count = sum(lengths)
+    assert as_numpy(cache.length).tolist() == B * [count]
+    expected = np.concatenate([keys, noise[0][..., count:]], axis=3)
+    np.testing.assert_array_equal(as_numpy(cache.keys), expected)
+    expected = np.concatenate([values, noise[1][:, :, count:]], axis=2)
+    np.testing.assert_array_equal(as_numpy(cache.values), expected)
 
 
-def test_a_query_sees_itself_and_the_window_before_it():
-    # a ring of 4 after 6 tokens, and then tokens 6 and 7
-    tokens = ops.convert_to_tensor([4, 5, 2, 3, 6, 7])
-    mask = as_numpy(window_mask(ops.convert_to_tensor([6, 7]), tokens, 4)).astype(int)
-    assert mask.tolist() == [[[1, 1, 0, 1, 1, 0], [1, 1, 0, 0, 1, 1]]]
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_an_empty_cache(dtype):
+    cache = empty_cache(draw(B, 4), H, K, V, 11, dtype)
+    assert cache.keys.shape == (B, H, K, 11)
+    assert cache.values.shape == (B, H, 11, V)
+    assert dtype in str(cache.keys.dtype)
+    assert dtype in str(cache.values.dtype)
+    assert as_numpy(cache.length).tolist() == B * [0]
 
 
-def test_a_query_sees_no_place_that_holds_no_token():
-    tokens = tokens_in_ring(5, 2)
-    mask = as_numpy(window_mask(ops.convert_to_tensor([1]), tokens, 5)).astype(int)
-    assert mask.tolist() == [[[1, 1, 0, 0, 0]]]
+@pytest.mark.parametrize("slots", [4, 9, 16])
+def test_another_number_of_slots_keeps_what_is_stored(slots):
+    cache, keys, values, _ = stored((4,), 9)
+    resized = resize_cache(cache, slots)
+    assert resized.keys.shape == (B, H, K, slots)
+    assert resized.values.shape == (B, H, slots, V)
+    np.testing.assert_array_equal(as_numpy(resized.keys)[..., :4], keys)
+    np.testing.assert_array_equal(as_numpy(resized.values)[:, :, :4], values)
+    np.testing.assert_array_equal(as_numpy(resized.length), as_numpy(cache.length))
+
+
+def test_a_token_sees_itself_and_all_before_it():
+    cache, *_ = stored((3, 2), 7)
+    expected = [[1, 1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 0, 0]]
+    assert as_numpy(cache_mask(cache, 2)).astype(int).tolist() == [expected]

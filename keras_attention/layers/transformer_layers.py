@@ -1,0 +1,203 @@
+"""The two layers that a Transformer is a stack of, figure 1 of Vaswani et al. (2017).
+
+encoder layer: self-attention → feed-forward network
+decoder layer: causal self-attention → attention to the encoder → feed-forward network
+
+Each part stands in a residual connection with a layer norm.
+"""
+
+import keras
+
+from keras_attention.layers.attention_blocks import (
+    CausalSelfAttention,
+    CrossAttention,
+    GlobalSelfAttention,
+)
+from keras_attention.layers.feed_forward import FeedForward
+from keras_attention.layers.multi_head_attention import MultiHeadAttention
+from keras_attention.layers.weights import WeightedLayer
+
+
+class _TransformerLayer(WeightedLayer):
+    """What the two share: their arguments, and parts made with these."""
+
+    self_attention_block = None  # the class of a subclass's own
+
+    def __init__(
+        self, num_heads, key_dim, feed_forward_dim, dropout=0.0, norm_first=False, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+        self.num_heads, self.key_dim = num_heads, key_dim
+        self.feed_forward_dim, self.dropout, self.norm_first = feed_forward_dim, dropout, norm_first
+        self.feed_forward = FeedForward(
+            feed_forward_dim,
+            dropout,
+            norm_first,
+            **self.weight_options(),
+            dtype=self.dtype_policy,
+            name="feed_forward",
+        )
+        self.self_attention = self.attention_block(self.self_attention_block, "self_attention")
+
+    def attention_block(self, block, name):
+        """Make one of the blocks of attention."""
+        attention = MultiHeadAttention(
+            self.num_heads,
+            self.key_dim,
+            dropout=self.dropout,
+            **self.weight_options(),
+            dtype=self.dtype_policy,
+        )
+        return block(attention, self.norm_first, dtype=self.dtype_policy, name=name)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "feed_forward_dim": self.feed_forward_dim,
+            "dropout": self.dropout,
+            "norm_first": self.norm_first,
+        }
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class TransformerEncoderLayer(_TransformerLayer):
+    """Let every position of a sentence read the whole sentence, then think about it by itself.
+
+    The left half of figure 1 of Vaswani et al. (2017); `EncoderLayer` of the TensorFlow tutorial,
+    `torch.nn.TransformerEncoderLayer`, and KerasHub's `TransformerEncoder`.
+
+    Args:
+        num_heads: H.
+        key_dim: depth of a head, K; the paper's d_k.
+        feed_forward_dim: hidden width of the feed-forward network; the paper's d_ff.
+        dropout: fraction that is dropped in training, of the attention weights and of the output of
+            the feed-forward network.
+        norm_first: pre-norm if set, else post-norm.
+        **kwargs: initializers, regularizers and constraints, as for `keras.layers.Dense`; the rest
+            as for every Keras layer.
+
+    Call arguments:
+        x: (B, S, D).
+        attention_mask: booleans (B, S) or (B, S, S), True where a position may attend.
+        return_attention_scores: whether to return `(output, weights)`.
+
+    Returns:
+        The output (B, S, D), and on request the weights (B, H, S, S).
+
+    Raises:
+        ValueError: a number is not positive, the dropout is not in [0, 1), or a shape is not as
+            above.
+
+    Example:
+    >>> import numpy as np
+    >>> layer = TransformerEncoderLayer(num_heads=2, key_dim=4, feed_forward_dim=32)
+    >>> tuple(layer(np.ones((2, 3, 8))).shape)
+    (2, 3, 8)
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
+    """
+
+    self_attention_block = GlobalSelfAttention
+
+    def build(self, x_shape):
+        self.self_attention.build(x_shape)
+        self.feed_forward.build(x_shape)
+
+    def call(self, x, *, attention_mask=None, return_attention_scores=False):
+        x, weights = self.self_attention(
+            x, attention_mask=attention_mask, return_attention_scores=True
+        )
+        x = self.feed_forward(x)
+        return (x, weights) if return_attention_scores else x
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class TransformerDecoderLayer(_TransformerLayer):
+    """Let every position read the sentence up to itself and the encoder's output, then think.
+
+    The right half of figure 1 of Vaswani et al. (2017); `DecoderLayer` of the TensorFlow tutorial,
+    `torch.nn.TransformerDecoderLayer`, and KerasHub's `TransformerDecoder`. Called without a memory
+    it has no attention to one: the layer of a language model such as GPT.
+
+    Args:
+        num_heads: H.
+        key_dim: depth of a head, K; the paper's d_k.
+        feed_forward_dim: hidden width of the feed-forward network; the paper's d_ff.
+        dropout: fraction that is dropped in training, of the attention weights and of the output of
+            the feed-forward network.
+        norm_first: pre-norm if set, else post-norm.
+        **kwargs: initializers, regularizers and constraints, as for `keras.layers.Dense`; the rest
+            as for every Keras layer.
+
+    Call arguments:
+        x: (B, T, D).
+        memory: the encoder's output, (B, S, E), or None.
+        attention_mask: booleans (B, S) or (B, T, S), True where a position may attend to the
+            memory.
+        cache: a `KVCache` of the tokens before, with at least T free slots; or None if x is a whole
+            sentence.
+        return_attention_scores: whether to return the weights.
+        return_cache: whether to return the `KVCache` with these tokens.
+
+    Returns:
+        The output (B, T, D). On request after it the weights, a dictionary: `"self_attention"`
+        (B, H, T, T), or (B, H, T, P) with a cache of P slots; and `"cross_attention"` (B, H, T, S)
+        if there is a memory. On request, last, the cache for what follows.
+
+    Raises:
+        ValueError: a number is not positive, the dropout is not in [0, 1), a shape is not as above,
+            or the layer was built with a memory and comes without, or the other way round.
+
+    Example:
+    >>> import numpy as np
+    >>> layer = TransformerDecoderLayer(num_heads=2, key_dim=4, feed_forward_dim=32)
+    >>> tuple(layer(np.ones((2, 3, 8)), np.ones((2, 7, 5))).shape)
+    (2, 3, 8)
+
+    References:
+        Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
+    """
+
+    self_attention_block = CausalSelfAttention
+    cross_attention = None  # without a memory
+
+    def build(self, x_shape, memory_shape=None):
+        self.self_attention.build(x_shape)
+        if memory_shape is not None:
+            self.cross_attention = self.attention_block(CrossAttention, "cross_attention")
+            self.cross_attention.build(x_shape, memory_shape)
+        self.feed_forward.build(x_shape)
+
+    def call(
+        self,
+        x,
+        memory=None,
+        *,
+        attention_mask=None,
+        cache=None,
+        return_attention_scores=False,
+        return_cache=False,
+    ):
+        if (memory is None) != (self.cross_attention is None):
+            built = "without" if self.cross_attention is None else "with"
+            raise ValueError(f"this layer was built {built} a memory, and is called otherwise")
+        weights = {}
+        x, weights["self_attention"], after = self.self_attention(
+            x, cache=cache, return_attention_scores=True, return_cache=True
+        )
+        if memory is not None:
+            x, weights["cross_attention"] = self.cross_attention(
+                x, memory, attention_mask=attention_mask, return_attention_scores=True
+            )
+        x = self.feed_forward(x)
+        returned = [dict(sorted(weights.items()))] if return_attention_scores else []
+        returned += [after] if return_cache else []
+        return (x, *returned) if returned else x
+
+    def empty_cache(self, like, slots):
+        """Return a `KVCache` with so many slots, for as many sentences as `like` (B, …) has."""
+        return self.self_attention.empty_cache(like, slots)
