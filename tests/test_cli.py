@@ -498,7 +498,7 @@ def test_the_demo_trains_scores_translates_and_draws(run, short_pairs, tmp_path,
 def test_a_transformer_trains_translates_and_shows_its_heads(run, tiny_run, tmp_path, monkeypatch):
     options = [
         *("--corpus", str(tiny_run.corpus), "--validation", str(tiny_run.validation_corpus)),
-        *("--units", "18", "--num-layers", "2", "--num-heads", "3", "--feed-forward", "11"),
+        *("--units", "18", "--num-layers", "2", "--num-heads", "3", "--feed-forward-dim", "11"),
         *("--vocabulary", "211", "--batch-size", "24", "--epochs", "1", "--steps", "2"),
         *("--warm-up", "1"),
     ]
@@ -558,7 +558,7 @@ def test_a_translation_that_stops_at_its_limit_says_so(run, tiny_run):
                 *("--out", "--corpus", "--validation", "--model", "--attention", "--units"),
                 *("--vocabulary", "--batch-size", "--epochs", "--steps", "--patience"),
                 *("--learning-rate", "--seed", "--resume", "256", "5000", "64", "100"),
-                *("--tokens", "--num-layers", "--num-heads", "--feed-forward", "--key-dim"),
+                *("--tokens", "--num-layers", "--num-heads", "--feed-forward-dim", "--key-dim"),
                 *("--dropout", "--positions", "--norm-first", "--tied", "--warm-up", "--decay"),
                 *("--label-smoothing", "transformer: 8000", "--watch", "--bleu-sample"),
             ],
