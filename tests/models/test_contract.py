@@ -15,7 +15,6 @@ import pytest
 from keras import ops
 
 from keras_attention import models
-from keras_attention.models import bilstm_attention
 from keras_attention.training import MaskedCrossentropy
 from tests.models.training import ONE_STEP, XLA, check_a_step_changes_every_weight
 from tests.models.translators import (
@@ -220,7 +219,9 @@ def test_xla_compiles_training_on_sentences_whose_length_is_known_only_then():
 @pytest.mark.thorough
 @pytest.mark.xla
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others know their shapes")
-@pytest.mark.parametrize("attention", bilstm_attention.ATTENTIONS)
+@pytest.mark.parametrize(  # no state, and a state of integers, of numbers, of several tensors
+    "attention", ["global", "local_m", "neural_coverage", "recurrent_location"]
+)
 def test_xla_compiles_the_gradients_of_a_decoder_for_any_length(attention):
     """Within a recurrent loop XLA wants gradients without computed shapes."""
     import tensorflow as tf

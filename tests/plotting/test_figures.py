@@ -140,6 +140,7 @@ def test_a_disk_that_fills_up_leaves_the_old_picture_whole(tmp_path, monkeypatch
     assert path.read_bytes() == b"old"
 
 
+@pytest.mark.thorough
 def test_the_room_adds_no_matplotlib_to_what_keras_imports():
     code = """
 import sys

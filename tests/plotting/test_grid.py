@@ -131,8 +131,11 @@ def test_more_columns_than_panels_are_as_many_as_panels(tmp_path):
     assert slots(axes) == [(0, i) for i in range(7)]
 
 
+BIG_GRID = pytest.param(16, (25, 25), marks=pytest.mark.thorough)
+
+
 @pytest.mark.parametrize(
-    ("number", "shape"), [(1, (1, 1)), (7, (1, 3)), (5, (3, 5)), (4, (19, 23)), (16, (25, 25))]
+    ("number", "shape"), [(1, (1, 1)), (7, (1, 3)), (5, (3, 5)), (4, (19, 23)), BIG_GRID]
 )
 def test_nothing_overlaps_nor_leaves_the_figure(tmp_path, number, shape):
     rows, columns = shape
