@@ -407,7 +407,7 @@ copy_weights(from_scratch, package_model)
 view = models.attention(package_model)  # the same forward pass, and every weight
 seen = run(view, test_inputs)
 np.testing.assert_allclose(seen["logits"], logits, rtol=1e-3, atol=1e-3)
-np.testing.assert_allclose(seen["attention"], run(look, test_inputs), atol=1e-4)
+np.testing.assert_allclose(seen["cross_attention"][0], run(look, test_inputs), atol=1e-4)
 print(f"largest difference of a logit: {np.abs(seen['logits'] - logits).max():.1e}")
 
 
@@ -442,7 +442,7 @@ print(f"{len(context)} strings, written step by step: the same symbols")
 # %%
 word = "attention"
 inputs, _ = reversing(as_ids([word], len(word)))
-weights = run(view, inputs)["attention"][0]
+weights = run(view, inputs)["cross_attention"][0][0]
 plot_attention(
     weights,
     list(word),
@@ -454,7 +454,7 @@ plot_attention(
 )
 plt.show()
 
-weights = seen["attention"]
+weights = seen["cross_attention"][0]
 rows, steps = np.nonzero((test_labels != 0) & (test_labels != END))
 lengths = (context != 0).sum(axis=1)
 looked_at = weights.argmax(axis=-1)[rows, steps]

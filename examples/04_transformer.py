@@ -521,10 +521,11 @@ FROM = {
     "cross": ("English so far", "encoder's output"),
 }
 print(f"S = {len(translation.context_tokens)}, T = {len(translation.target_tokens)}\n")
-print(f"{'attention':28}{'queries':18}{'keys and values':20}weights (H, …)")
-for name, each in translation.weights.items():
-    asks, asked = FROM[name.split("_")[0]]
-    print(f"{name:28}{asks:18}{asked:20}{each.shape}")
+print(f"{'attention':33}{'queries':18}{'keys and values':20}weights (H, …)")
+for kind, weights in translation.weights.items():
+    asks, asked = FROM[kind.split("_")[0]]
+    for n, each in enumerate(weights, start=1):
+        print(f"{kind + f', layer {n}':33}{asks:18}{asked:20}{each.shape}")
 
 # %% [markdown]
 # | part | what it does | queries | keys, values | output |

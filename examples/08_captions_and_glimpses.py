@@ -240,7 +240,7 @@ view = models.attention(captioners["global"])
 def look(drawn):
     """Return the attention weights (N, T, S) before each word of the right captions."""
     seen = view({"context": drawn.frames, "target": drawn.ids[:, :-1]})
-    return ops.convert_to_numpy(seen["attention"])
+    return ops.convert_to_numpy(seen["cross_attention"][0])
 
 
 most = min(3, EVENTS)

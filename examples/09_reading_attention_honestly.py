@@ -180,7 +180,7 @@ source_words = [[spelling for _, spelling in split_words(pair.context)] for pair
 def looks(translator):
     """Where a translator looks in every held-out pair: (T + 1, S), the last row for [END]."""
     found = translator.look(source_ids, target_ids[:, 1:])
-    return [next(iter(each.values()))[:, 1:-1] for each in found]
+    return [each["cross_attention"][0][:, 1:-1] for each in found]
 
 
 every_look = {name: looks(each) for name, each in translators.items()}
