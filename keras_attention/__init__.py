@@ -40,7 +40,6 @@ are loaded when they are first used.
 
 import importlib
 import sys
-from pathlib import Path
 
 from keras_attention.installing import warn_of_namesake
 
@@ -96,8 +95,7 @@ def __dir__():
 
 warn_of_namesake()
 
-# The command line loads Keras only where it needs it, so that --help and a mistyped option answer
-# at once.
-if Path(sys.argv[0] if hasattr(sys, "argv") and sys.argv else "").stem != "keras-attention":
+# The command line imports Keras where it needs it.
+if "keras_attention_command" not in sys.modules:
     for _room in _TRUNK:
         importlib.import_module(f"{__name__}.{_room}")

@@ -93,6 +93,8 @@ def test_every_layer_of_the_package_is_in_the_gallery_or_in_the_lab():
     gallery = [task.build(with_it) for task in TASKS.values() for with_it in (True, False)]
     found = set(classes_of(*gallery, *models_of_the_lab()))
     found.add("KerasMultiHeadAttention")  # equal to MultiHeadAttention, says a test of the layer
+    # These are their parts one after the other, say tests of theirs.
+    found |= {"PositionalEmbedding", "TransformerDecoderLayer", "TransformerEncoderLayer"}
     public = {name: getattr(layers, name) for name in layers.__all__ if name != "scores"}
     assert {name for name, kind in public.items() if issubclass(kind, keras.layers.Layer)} <= found
 

@@ -297,7 +297,7 @@ def test_help_teaches(run):
 def test_neither_keras_nor_gradio_is_loaded_before_it_is_used():
     program = """
 import sys
-sys.argv = ["keras-attention"]
+import keras_attention_command
 from keras_attention import serving
 print([name for name in ("keras", "numpy", "gradio") if name in sys.modules])
 """

@@ -5,6 +5,7 @@ function `(query (B, T, Q), keys (B, S, K)) → scores (B, T, S)`.
 """
 
 import math
+from typing import ClassVar
 
 import keras
 from keras import ops
@@ -14,13 +15,21 @@ from keras_attention.ops import project, scores
 
 
 class Score(keras.layers.Layer):
-    """What the scores of the menu share: they compare in two movements.
+    """A function of `keras_attention.ops` as a layer: a subclass names it and its weights.
 
-    `project` computes what depends on the keys alone, once for a whole memory; `compare` then
-    scores queries against it, as often as a decoder asks. Called as a layer, a score does both.
+    A score compares in two movements. `project` computes what depends on the keys alone, once for a
+    whole memory; `compare` then scores queries against it, as often as a decoder asks. Called as a
+    layer, a score does both.
 
     Args:
         **kwargs: as for every Keras layer.
+
+    Attributes:
+        function: `function(query, keys, *weights) → scores`, of `keras_attention.ops`.
+        shapes: the shape of each weight by its name, in the order of the function's arguments, of
+            the letters Q and K, the widths of query and keys, and of the names of the score's own
+            sizes.
+        same_width: whether query and keys must be equally wide.
 
     Call arguments:
         query: (B, T, Q).
@@ -34,6 +43,8 @@ class Score(keras.layers.Layer):
             number is not positive.
     """
 
+    function = None
+    shapes: ClassVar = {}
     same_width = False
 
     def __init__(self, **kwargs):
@@ -43,6 +54,14 @@ class Score(keras.layers.Layer):
     def build(self, query_shape, keys_shape):
         self.widths = (query_shape[-1], keys_shape[-1])
         self.check_widths(query_shape, keys_shape)
+        sizes = self.sizes(*self.widths)
+        for name, letters in self.shapes.items():
+            make = self.add_bias if "bias" in name else self.add_kernel
+            setattr(self, name, make(name, tuple(sizes[letter] for letter in letters)))
+
+    def sizes(self, query_width, keys_width):
+        """Return what the names in `shapes` stand for."""
+        return {"Q": query_width, "K": keys_width, "Q+K": query_width + keys_width}
 
     def check_widths(self, query_shape, keys_shape):
         """Check that query and keys are as wide as this score wants them."""
@@ -64,7 +83,7 @@ class Score(keras.layers.Layer):
 
     def compare(self, query, projected):
         """Score queries (B, T, Q) against projected keys: (B, T, S)."""
-        raise NotImplementedError
+        return self.function(query, projected, *(getattr(self, name) for name in self.shapes))
 
     def mask(self, keys):
         """Return which keys (B, S, K) can be scored, booleans (B, S), or None: all of them."""
@@ -81,20 +100,16 @@ class Score(keras.layers.Layer):
 class DotScore(Score):
     """q·k, `keras_attention.ops.dot`."""
 
+    function = staticmethod(scores.dot)
     same_width = True
-
-    def compare(self, query, projected):
-        return scores.dot(query, projected)
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class ScaledDotScore(Score):
     """q·k / √K, `keras_attention.ops.scaled_dot`."""
 
+    function = staticmethod(scores.scaled_dot)
     same_width = True
-
-    def compare(self, query, projected):
-        return scores.scaled_dot(query, projected)
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -106,6 +121,7 @@ class CosineScore(Score):
         **kwargs: as for every Keras layer.
     """
 
+    function = staticmethod(scores.cosine)
     same_width = True
 
     def __init__(self, strength=1.0, **kwargs):
@@ -126,7 +142,7 @@ class CosineScore(Score):
 
     def compare(self, query, projected):
         strength = ops.softplus(ops.cast(self.raw_strength, "float32"))
-        return strength * scores.dot(scores.direction(query), projected)
+        return self.function(query, projected, strength, projected=True)
 
     def get_config(self):
         return {**super().get_config(), "strength": self.strength}
@@ -134,26 +150,19 @@ class CosineScore(Score):
 
 @keras.saving.register_keras_serializable("keras_attention")
 class GeneralScore(WeightedLayer, Score):
-    """qᵀ W k, `keras_attention.ops.general`; the keys are projected, W kᵀ, once.
+    """qᵀ W k, `keras_attention.ops.general`.
 
     Args:
         **kwargs: initializer, regularizer and constraint of W, as for `keras.layers.Dense`; the
             rest as for every Keras layer.
     """
 
-    def build(self, query_shape, keys_shape):
-        super().build(query_shape, keys_shape)
-        self.kernel = self.add_kernel("kernel", (query_shape[-1], keys_shape[-1]))
-
-    def project(self, keys):
-        return project(keys, ops.transpose(self.kernel))
-
-    def compare(self, query, projected):
-        return scores.dot(query, projected)
+    function = staticmethod(scores.general)
+    shapes: ClassVar = {"kernel": ("Q", "K")}
 
 
 class _NetworkScore(WeightedLayer, Score):
-    """A score with one hidden layer; what differs is how its weights are cut.
+    """A score with one hidden layer, whose half for the keys is computed once.
 
     Args:
         units: width of the hidden layer; None: as wide as the query.
@@ -167,22 +176,16 @@ class _NetworkScore(WeightedLayer, Score):
             raise ValueError(f"units must be a positive integer, got {units}")
         self.units = units
 
-    def build(self, query_shape, keys_shape):
-        super().build(query_shape, keys_shape)
-        units = self.units or query_shape[-1]
-        self.query_width = query_shape[-1]
-        self.build_kernels(query_shape[-1], keys_shape[-1], units)
-        self.v = self.add_kernel("v", (units,))
-
-    def build_kernels(self, query_width, keys_width, units):
-        self.kernel = self.add_kernel("kernel", (query_width + keys_width, units))
+    def sizes(self, query_width, keys_width):
+        sizes = super().sizes(query_width, keys_width)
+        return {**sizes, "units": self.units or query_width}
 
     def project(self, keys):
-        return project(keys, self.kernel[self.query_width :])
+        return project(keys, self.kernel[self.widths[0] :])
 
     def compare(self, query, projected):
-        projected_query = project(query, self.kernel[: self.query_width])
-        return scores.tanh_network(projected_query, projected, self.v)
+        weights = (getattr(self, name) for name in self.shapes)
+        return self.function(query, projected, *weights, projected=True)
 
     def get_config(self):
         return {**super().get_config(), "units": self.units}
@@ -192,35 +195,36 @@ class _NetworkScore(WeightedLayer, Score):
 class ConcatScore(_NetworkScore):
     """vᵀ tanh(W [q; k]), `keras_attention.ops.concat`."""
 
+    function = staticmethod(scores.concat)
+    shapes: ClassVar = {"kernel": ("Q+K", "units"), "v": ("units",)}
+
 
 @keras.saving.register_keras_serializable("keras_attention")
 class AdditiveScore(_NetworkScore):
     """vᵀ tanh(W q + U k), `keras_attention.ops.additive`: Bahdanau's score."""
 
-    def build_kernels(self, query_width, keys_width, units):
-        self.query_kernel = self.add_kernel("query_kernel", (query_width, units))
-        self.key_kernel = self.add_kernel("key_kernel", (keys_width, units))
+    function = staticmethod(scores.additive)
+    shapes: ClassVar = {
+        "query_kernel": ("Q", "units"),
+        "key_kernel": ("K", "units"),
+        "v": ("units",),
+    }
 
     def project(self, keys):
         return project(keys, self.key_kernel)
-
-    def compare(self, query, projected):
-        return scores.tanh_network(project(query, self.query_kernel), projected, self.v)
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class TwoLayerScore(_NetworkScore):
     """w₂ᵀ tanh(W₁ [q; k] + b₁) + b₂, `keras_attention.ops.two_layer`: the lecture notes' score."""
 
-    def build_kernels(self, query_width, keys_width, units):
-        super().build_kernels(query_width, keys_width, units)
-        self.bias = self.add_bias("bias", (units,))
-        self.output_bias = self.add_bias("output_bias", ())
-
-    def compare(self, query, projected):
-        projected_query = project(query, self.kernel[: self.query_width]) + self.bias
-        output_bias = ops.cast(self.output_bias, "float32")
-        return scores.tanh_network(projected_query, projected, self.v) + output_bias
+    function = staticmethod(scores.two_layer)
+    shapes: ClassVar = {
+        "kernel": ("Q+K", "units"),
+        "bias": ("units",),
+        "v": ("units",),
+        "output_bias": (),
+    }
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -236,6 +240,9 @@ class LocationScore(WeightedLayer, Score):
         ValueError: `longest` is not positive, or it is built for a longer memory.
     """
 
+    function = staticmethod(scores.location)
+    shapes: ClassVar = {"kernel": ("Q", "longest")}
+
     def __init__(self, longest=64, **kwargs):
         super().__init__(**kwargs)
         if longest < 1:
@@ -243,16 +250,18 @@ class LocationScore(WeightedLayer, Score):
         self.longest = longest
 
     def build(self, query_shape, keys_shape):
-        super().build(query_shape, keys_shape)
         if keys_shape[1] is not None and keys_shape[1] > self.longest:
             raise ValueError(
                 f"this location score reaches {self.longest} positions, got keys (B, S, K) = "
                 f"{tuple(keys_shape)}; give it LocationScore(longest={keys_shape[1]})"
             )
-        self.kernel = self.add_kernel("kernel", (query_shape[-1], self.longest))
+        super().build(query_shape, keys_shape)
+
+    def sizes(self, query_width, keys_width):
+        return {**super().sizes(query_width, keys_width), "longest": self.longest}
 
     def compare(self, query, projected):
-        return scores.location(query, self.kernel, ops.shape(projected)[1])
+        return self.function(query, self.kernel, ops.shape(projected)[1])
 
     def mask(self, keys):
         if isinstance(keys.shape[1], int) and keys.shape[1] <= self.longest:

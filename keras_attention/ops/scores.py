@@ -52,7 +52,7 @@ def scaled_dot(query, keys):
     return dot(ops.cast(query, "float32") / math.sqrt(query.shape[-1]), keys)
 
 
-def cosine(query, keys, strength=1.0):
+def cosine(query, keys, strength=1.0, projected=False):
     """Score by the cosine of the angle, "content-base" in Graves et al. (2014), eq. 5 and 6.
 
     A vector shorter than 0.001 counts as having that length, so that value and gradient are finite
@@ -63,11 +63,12 @@ def cosine(query, keys, strength=1.0):
         keys: (…, S, K).
         strength: β > 0, a number or what broadcasts to the scores. Cosines lie between −1 and 1,
             so that without strength no softmax over them is sharp.
+        projected: whether the keys are their `direction` already.
 
     Returns:
         Scores (…, T, S), float32, between −β and β.
     """
-    return strength * dot(direction(query), direction(keys))
+    return strength * dot(direction(query), keys if projected else direction(keys))
 
 
 def direction(vectors):
@@ -91,7 +92,7 @@ def general(query, keys, kernel):
     return dot(project(query, kernel), keys)
 
 
-def concat(query, keys, kernel, v):
+def concat(query, keys, kernel, v, projected=False):
     """Score by a network over query and key side by side, "concat" of Luong et al. (2015), 3.1.
 
     Some prints of the paper leave out v, without which the score would be a vector.
@@ -101,15 +102,16 @@ def concat(query, keys, kernel, v):
         keys: (B, S, K).
         kernel: W, (Q + K, units).
         v: (units,).
+        projected: as for `additive`, by the part of the kernel that belongs to the keys.
 
     Returns:
         Scores (B, T, S), float32.
     """
     width = query.shape[-1]
-    return additive(query, keys, kernel[:width], kernel[width:], v)
+    return additive(query, keys, kernel[:width], kernel[width:], v, projected)
 
 
-def additive(query, keys, query_kernel, key_kernel, v):
+def additive(query, keys, query_kernel, key_kernel, v, projected=False):
     """Score by a network with one hidden layer, eq. in appendix A.1.2 of Bahdanau et al. (2015).
 
     The paper writes s_{i−1} for the query, h_j for a key, W_a, U_a and v_a for the weights.
@@ -120,14 +122,17 @@ def additive(query, keys, query_kernel, key_kernel, v):
         query_kernel: W, (Q, units).
         key_kernel: U, (K, units).
         v: (units,).
+        projected: whether the keys are U k already, (B, S, units): a decoder that attends to the
+            same memory at every step computes them once.
 
     Returns:
         Scores (B, T, S), float32.
     """
-    return tanh_network(project(query, query_kernel), project(keys, key_kernel), v)
+    keys = keys if projected else project(keys, key_kernel)
+    return tanh_network(project(query, query_kernel), keys, v)
 
 
-def two_layer(query, keys, kernel, bias, v, output_bias):
+def two_layer(query, keys, kernel, bias, v, output_bias, projected=False):
     """Score by the two-layer network of the lecture notes, which has biases.
 
     The notes write s(t−1) for the query, h(t′) for a key, W_1, b_1, W_2 and b_2 for the weights.
@@ -140,13 +145,14 @@ def two_layer(query, keys, kernel, bias, v, output_bias):
         bias: b₁, (units,).
         v: w₂, (units,).
         output_bias: b₂, ().
+        projected: as for `concat`.
 
     Returns:
         Scores (B, T, S), float32.
     """
     width = query.shape[-1]
-    projected_query = project(query, kernel[:width]) + bias
-    scores = tanh_network(projected_query, project(keys, kernel[width:]), v)
+    keys = keys if projected else project(keys, kernel[width:])
+    scores = tanh_network(project(query, kernel[:width]) + bias, keys, v)
     return scores + ops.cast(output_bias, "float32")
 
 
