@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import glimpse, normal_log_probability
 from keras_attention.ops.glimpses import check_glimpse
 
@@ -31,7 +32,7 @@ class Looks(NamedTuple):
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class GlimpseNetwork(keras.layers.Layer):
+class GlimpseNetwork(WeightedLayer):
     """See a place of a picture: what is there, and where that is, in one vector.
 
     The retina and the glimpse network of Mnih et al. (2014), section 3.1 and appendix, and with
@@ -48,7 +49,8 @@ class GlimpseNetwork(keras.layers.Layer):
         scales: number of patches, each twice as wide as the one before.
         hidden: width of what and of where; None: half of `units`, rounded up.
         merge: `"add"` or `"multiply"`.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of the dense layers, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         pictures: (B, H, W, C).
@@ -83,7 +85,8 @@ class GlimpseNetwork(keras.layers.Layer):
         self.hidden, self.merge = hidden, merge
 
         def dense(width, name, activation="relu"):
-            return keras.layers.Dense(width, activation, dtype=self.dtype_policy, name=name)
+            options = {**self.weight_options(), "dtype": self.dtype_policy}
+            return keras.layers.Dense(width, activation, name=name, **options)
 
         activation = None if merge == "add" else "relu"
         width = hidden or math.ceil(units / 2)
@@ -121,7 +124,7 @@ class GlimpseNetwork(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class GlimpseRNN(keras.layers.Layer):
+class GlimpseRNN(WeightedLayer):
     """Look at a picture several times, each time where the state before sends the eye.
 
     The core and the location network of Mnih et al. (2014), section 3.1. Before look t a place is
@@ -144,7 +147,8 @@ class GlimpseRNN(keras.layers.Layer):
             anywhere, also at inference.
         deviation: σ, positive; the picture is 2 wide.
         seed: random seed.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of the dense layers, as for
+            `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         pictures: (B, H, W, C).
@@ -190,7 +194,9 @@ class GlimpseRNN(keras.layers.Layer):
         self.network, self.cell, self.looks, self.locator = network, cell, looks, locator
         self.policy, self.deviation, self.seed = policy, deviation, seed
         self.generator = keras.random.SeedGenerator(seed)
-        self.choose = keras.layers.Dense(2, "tanh", dtype=self.dtype_policy, name="choose")
+        self.choose = keras.layers.Dense(
+            2, "tanh", dtype=self.dtype_policy, name="choose", **self.weight_options()
+        )
 
     def build(self, pictures_shape, first_state_shape=None):
         batch = pictures_shape[0]

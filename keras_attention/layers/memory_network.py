@@ -7,11 +7,12 @@ import keras
 from keras import ops
 
 from keras_attention.layers.base import Attention
+from keras_attention.layers.weights import EmbeddingLayer, WeightedLayer
 from keras_attention.ops import align_mask, dot, lookup, padding_mask, position_encoding
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class BagOfWords(keras.layers.Layer):
+class BagOfWords(EmbeddingLayer):
     """Make one vector of each sentence: the sum of its words' embeddings, Σ_j l_j ⊙ A x_j.
 
     Section 4.1 of Sukhbaatar et al. (2015). Our names / the paper's: the table / Aᵀ (or B, C, W),
@@ -22,7 +23,9 @@ class BagOfWords(keras.layers.Layer):
         units: width of the embedding, D.
         encode_positions: whether words are weighted by where they stand (the paper's PE); else
             they are just summed, and their order is lost (its BoW).
-        **kwargs: as for every Keras layer.
+        **kwargs: initializer, regularizer and constraint of the table, as for
+            `keras.layers.Embedding`, which the paper draws with a standard deviation of 0.1; the
+            rest as for every Keras layer.
 
     Call arguments:
         x: ids (…, J); with `reverse` vectors (…, D).
@@ -44,6 +47,7 @@ class BagOfWords(keras.layers.Layer):
     """
 
     def __init__(self, vocabulary_size, units, encode_positions=True, **kwargs):
+        kwargs.setdefault("embeddings_initializer", keras.initializers.RandomNormal(stddev=0.1))
         super().__init__(**kwargs)
         if vocabulary_size < 1 or units < 1:
             raise ValueError(
@@ -53,11 +57,7 @@ class BagOfWords(keras.layers.Layer):
         self.encode_positions = encode_positions
 
     def build(self, x_shape):
-        self.table = self.add_weight(
-            shape=(self.vocabulary_size, self.units),
-            initializer=keras.initializers.RandomNormal(stddev=0.1),
-            name="table",
-        )
+        self.table = self.add_embeddings("table", (self.vocabulary_size, self.units))
 
     def call(self, x, reverse=False):
         if reverse:
@@ -155,7 +155,7 @@ class MemoryTimes(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class MemoryHop(Attention):
+class MemoryHop(WeightedLayer, Attention):
     """Look into the memory once, and add what is read to the question: u ← H u + Σ_i p_i c_i.
 
     Eqs. 1 and 2 of Sukhbaatar et al. (2015). Our names / the paper's: query / u, key / m, value /
@@ -167,7 +167,8 @@ class MemoryHop(Attention):
         linear_start: whether the softmax can be left out, as at the beginning of the paper's
             training (section 4.2, "LS"): a weight that is not trained, `linear`, is 0 with the
             softmax and 1 without. The "weights" are then the scores, and do not sum to 1.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializer, regularizer and constraint of H, as for `keras.layers.Dense`, which
+            the paper draws with a standard deviation of 0.1; the rest as for every Keras layer.
 
     Call arguments:
         query: (B, T, D), or (B, D) for a single query.
@@ -195,6 +196,7 @@ class MemoryHop(Attention):
     """
 
     def __init__(self, mapped=False, linear_start=False, **kwargs):
+        kwargs.setdefault("kernel_initializer", keras.initializers.RandomNormal(stddev=0.1))
         super().__init__(**kwargs)
         self.mapped, self.linear_start = mapped, linear_start
 
@@ -207,11 +209,7 @@ class MemoryHop(Attention):
             )
         width = query_shape[-1]
         if self.mapped:
-            self.kernel = self.add_weight(
-                shape=(width, width),
-                initializer=keras.initializers.RandomNormal(stddev=0.1),
-                name="kernel",
-            )
+            self.kernel = self.add_kernel("kernel", (width, width))
         if self.linear_start:
             self.linear = self.add_weight(
                 shape=(), initializer="zeros", trainable=False, name="linear"

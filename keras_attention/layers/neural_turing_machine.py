@@ -6,6 +6,7 @@ h_t = controller([x_t; r_{t−1}]);   M_t = write(M_{t−1}, h_t);   r_t = read(
 import keras
 from keras import ops
 
+from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import addressing
 from keras_attention.ops.addressing import Address
 
@@ -14,7 +15,7 @@ STARTS = ("random", "first_row")
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class NTMCell(keras.layers.Layer):
+class NTMCell(WeightedLayer):
     """Remember in rows that are found by what they hold or where they are, for `keras.layers.RNN`.
 
     Sections 3.1–3.3 of Graves et al. (2014). In each step
@@ -51,7 +52,8 @@ class NTMCell(keras.layers.Layer):
             they learn to move.
         sharp_bias: what is added to the exponents' logits; above 0 heads blur less.
         return_attention_scores: whether the heads' weights are part of the output.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializers, regularizers and constraints of the controller and of what steers
+            the heads, as for `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         inputs: x_t, (B, F).
@@ -120,11 +122,18 @@ class NTMCell(keras.layers.Layer):
         self.return_attention_scores = return_attention_scores
         policy = {"dtype": self.dtype_policy}
         if controller == "lstm":
-            self.core = keras.layers.LSTMCell(units, name="controller", **policy)
+            self.core = keras.layers.LSTMCell(
+                units, name="controller", **self.weight_options(), **policy
+            )
         else:
-            self.core = keras.layers.Dense(units, "tanh", name="controller", **policy)
+            self.core = keras.layers.Dense(
+                units, "tanh", name="controller", **self.weight_options(), **policy
+            )
         self.to_heads = keras.layers.Dense(
-            self.heads * self._address_width + write_heads * 2 * width, name="heads", **policy
+            self.heads * self._address_width + write_heads * 2 * width,
+            name="heads",
+            **self.weight_options(),
+            **policy,
         )
 
     @property

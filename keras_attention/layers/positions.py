@@ -8,6 +8,7 @@ import math
 import keras
 from keras import ops
 
+from keras_attention.layers.weights import EmbeddingLayer
 from keras_attention.ops import sinusoids
 from keras_attention.ops.positions import LAYOUTS
 
@@ -84,7 +85,7 @@ class SinusoidalPositions(_Positions):
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class LearnedPositions(_Positions):
+class LearnedPositions(EmbeddingLayer, _Positions):
     """Add a learned vector for each position, as far as there are any.
 
     Section 3.5 of Vaswani et al. (2017), table 3, row E: about as good as the sinusoids, up to the
@@ -92,7 +93,8 @@ class LearnedPositions(_Positions):
 
     Args:
         length: number of positions, at least as many as the longest sentence has tokens.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializer, regularizer and constraint of the table, as for
+            `keras.layers.Embedding`; the rest as for every Keras layer.
 
     Call arguments:
         x: (B, T, D).
@@ -115,9 +117,7 @@ class LearnedPositions(_Positions):
         self.length = length
 
     def build(self, x_shape):
-        self.table = self.add_weight(
-            shape=(self.length, x_shape[-1]), initializer="uniform", name="table"
-        )
+        self.table = self.add_embeddings("table", (self.length, x_shape[-1]))
 
     def check_length(self, length):
         if isinstance(length, int) and length > self.length:  # JAX has those that are no integers
@@ -135,7 +135,7 @@ class LearnedPositions(_Positions):
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class PositionalEmbedding(keras.layers.Layer):
+class PositionalEmbedding(EmbeddingLayer):
     """Embed tokens and add where they stand, sections 3.4, 3.5 and 5.4 of Vaswani et al. (2017).
 
     `PositionalEmbedding` of the TensorFlow tutorial.
@@ -149,8 +149,8 @@ class PositionalEmbedding(keras.layers.Layer):
             included. Sinusoids need no such number.
         scale: whether embedded tokens are multiplied by √D.
         dropout: fraction of the sum that is dropped in training.
-        embeddings_initializer: of the embedding.
-        **kwargs: as for every Keras layer.
+        **kwargs: initializer, regularizer and constraint of the embeddings, as for
+            `keras.layers.Embedding`; the rest as for every Keras layer.
 
     Call arguments:
         ids: integers (B, T); with `reverse`, outputs (B, T, D) of the model.
@@ -184,7 +184,6 @@ class PositionalEmbedding(keras.layers.Layer):
         max_positions=None,
         scale=True,
         dropout=0.0,
-        embeddings_initializer="uniform",
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -195,21 +194,20 @@ class PositionalEmbedding(keras.layers.Layer):
         self.vocabulary_size, self.width = vocabulary_size, width
         self.positions, self.max_positions = positions, max_positions
         self.scale, self.dropout = scale, dropout
-        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
-        options = {"dtype": self.dtype_policy}
+        policy = {"dtype": self.dtype_policy}
         self.embedding = keras.layers.ReversibleEmbedding(
             vocabulary_size,
             width,
             tie_weights=True,
-            embeddings_initializer=self.embeddings_initializer,
             name="embedding",
-            **options,
+            **self.weight_options(),
+            **policy,
         )
         if positions == "learned":
-            self.add_positions = LearnedPositions(max_positions, name="positions", **options)
+            self.add_positions = LearnedPositions(max_positions, name="positions", **policy)
         else:
-            self.add_positions = SinusoidalPositions(positions, name="positions", **options)
-        self.drop = keras.layers.Dropout(dropout, name="dropout", **options)
+            self.add_positions = SinusoidalPositions(positions, name="positions", **policy)
+        self.drop = keras.layers.Dropout(dropout, name="dropout", **policy)
 
     def build(self, ids_shape):
         self.embedding.build(ids_shape)
@@ -240,5 +238,4 @@ class PositionalEmbedding(keras.layers.Layer):
             "max_positions": self.max_positions,
             "scale": self.scale,
             "dropout": self.dropout,
-            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
         }

@@ -1,7 +1,9 @@
 """How a layer makes its weights: the arguments of `keras.layers.Dense`, for layers with others.
 
-A kernel multiplies what comes in, a bias is added to it.
+A kernel multiplies what comes in, a bias is added to it; of embeddings there is one for each id.
 """
+
+from typing import ClassVar
 
 import keras
 
@@ -20,6 +22,13 @@ KINDS = {
 }
 
 
+EMBEDDINGS = {
+    "embeddings_initializer": "uniform",
+    "embeddings_regularizer": None,
+    "embeddings_constraint": None,
+}
+
+
 class WeightedLayer(keras.layers.Layer):
     """A layer whose weights are initialized, regularized and constrained as one asks.
 
@@ -29,8 +38,10 @@ class WeightedLayer(keras.layers.Layer):
             `keras.layers.Dense`; the rest as for every Keras layer.
     """
 
+    options: ClassVar = DEFAULTS
+
     def __init__(self, **kwargs):
-        chosen = {name: kwargs.pop(name, default) for name, default in DEFAULTS.items()}
+        chosen = {name: kwargs.pop(name, default) for name, default in self.options.items()}
         super().__init__(**kwargs)
         for name, value in chosen.items():
             setattr(self, name, _kind(name).get(value))
@@ -43,6 +54,10 @@ class WeightedLayer(keras.layers.Layer):
         """Make a weight that is added."""
         return self._add("bias", name, shape)
 
+    def add_embeddings(self, name, shape):
+        """Make a table of embeddings."""
+        return self._add("embeddings", name, shape)
+
     def _add(self, part, name, shape):
         options = {kind: getattr(self, f"{part}_{kind}") for kind in KINDS}
         options["initializer"] = _fresh(options["initializer"])
@@ -50,11 +65,22 @@ class WeightedLayer(keras.layers.Layer):
 
     def weight_options(self):
         """Return the arguments, for a layer that makes weights on behalf of this one."""
-        return {name: _fresh(getattr(self, name)) for name in DEFAULTS}
+        return {name: _fresh(getattr(self, name)) for name in self.options}
 
     def get_config(self):
-        options = {name: _kind(name).serialize(getattr(self, name)) for name in DEFAULTS}
+        options = {name: _kind(name).serialize(getattr(self, name)) for name in self.options}
         return {**super().get_config(), **options}
+
+
+class EmbeddingLayer(WeightedLayer):
+    """The same for a layer whose weight is a table of embeddings.
+
+    Args:
+        **kwargs: `embeddings_initializer`, `embeddings_regularizer` and `embeddings_constraint`, as
+            for `keras.layers.Embedding`; the rest as for every Keras layer.
+    """
+
+    options: ClassVar = EMBEDDINGS
 
 
 def _kind(name):

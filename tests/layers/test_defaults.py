@@ -49,7 +49,6 @@ DEFAULTS = {
         "max_positions": None,
         "scale": True,
         "dropout": 0.0,
-        "embeddings_initializer": "uniform",
     },
     layers.GlimpseNetwork: {"scales": 1, "hidden": None, "merge": "add"},
     layers.GlimpseRNN: {"locator": None, "policy": "learned", "deviation": 0.15, "seed": None},

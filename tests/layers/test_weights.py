@@ -118,3 +118,70 @@ def test_projections_without_biases_have_none(kind):
     assert json.dumps(type(layer).from_config(layer.get_config()).get_config()) == json.dumps(
         layer.get_config()
     )
+
+
+# Layers that hold others, and tables
+
+X = (B, T, 6)
+HOLDERS = {
+    "feed_forward": (lambda **options: layers.FeedForward(13, **options), [X]),
+    "glimpses": (lambda **options: layers.GlimpseNetwork(6, 2, **options), [(B, 5, 7, 1)]),
+    "memory_hop": (lambda **options: layers.MemoryHop(mapped=True, **options), [X, X]),
+    "turing_machine": (lambda **options: layers.NTMCell(5, 7, 3, **options), [(B, 6)]),
+    "transformer_encoder": (
+        lambda **options: layers.TransformerEncoderLayer(2, 3, 13, **options),
+        [X],
+    ),
+    "transformer_decoder": (
+        lambda **options: layers.TransformerDecoderLayer(2, 3, 13, **options),
+        [X, X],
+    ),
+}
+each_holder = pytest.mark.parametrize(("make", "shapes"), HOLDERS.values(), ids=HOLDERS)
+TABLES = {
+    "bag_of_words": (lambda **options: layers.BagOfWords(11, 6, **options), (B, T)),
+    "learned_positions": (lambda **options: layers.LearnedPositions(7, **options), X),
+    "positional_embedding": (
+        lambda **options: layers.PositionalEmbedding(11, 6, **options),
+        (B, T),
+    ),
+}
+
+
+def twin_of(layer):
+    config = json.loads(json.dumps(keras.saving.serialize_keras_object(layer)))
+    return keras.saving.deserialize_keras_object(config)
+
+
+@each_holder
+def test_a_layer_hands_the_options_to_what_it_holds(make, shapes):
+    layer = make(**OPTIONS)
+    twin = twin_of(layer)
+    assert json.dumps(twin.get_config()) == json.dumps(layer.get_config())
+    for one in (layer, twin):
+        one.build(*shapes)
+        values = {"kernel": KERNEL, "bias": BIAS}
+        found = [(w.path.split("/")[-1], as_numpy(w)) for w in one.trainable_weights]
+        found = [(name, value) for name, value in found if name in values]
+        assert {name for name, _ in found} >= {"kernel"}
+        for name, value in found:
+            assert (value == values[name]).all()
+        assert sum(as_numpy(loss) for loss in one.losses) > 0
+
+
+@pytest.mark.parametrize(("make", "shape"), TABLES.values(), ids=TABLES)
+def test_a_table_takes_the_options_of_an_embedding(make, shape):
+    layer = make(
+        embeddings_initializer=keras.initializers.Constant(KERNEL),
+        embeddings_regularizer=keras.regularizers.L2(0.1),
+        embeddings_constraint=keras.constraints.MaxNorm(LARGEST),
+    )
+    twin = twin_of(layer)
+    assert json.dumps(twin.get_config()) == json.dumps(layer.get_config())
+    for one in (layer, twin):
+        one.build(shape)
+        (table,) = one.trainable_weights
+        assert (as_numpy(table) == KERNEL).all()
+        assert isinstance(table.constraint, keras.constraints.MaxNorm)
+        expected = 0.1 * KERNEL**2 * as_numpy(table).size
+        assert as_numpy(sum(one.losses)) == pytest.approx(expected, rel=1e-5)
