@@ -21,8 +21,7 @@ MARKUP = "</script><img src=x onerror=alert(1)>"
 PROGRAM = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where it was ignored
-sys.argv[0] = "keras-attention"
-from keras_attention.cli import main
+from keras_attention_command import main
 main()
 """
 

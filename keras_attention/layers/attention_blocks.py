@@ -149,7 +149,7 @@ class CausalSelfAttention(_AttentionBlock):
         if cache is not None:
             self._check_cache(cache)
         after = extend_cache(cache, memory.keys, memory.values)
-        mask = causal_mask(length) if cache is None else cache_mask(after, length)
+        mask = causal_mask(length) if cache is None else cache_mask(cache, length)
         memory = Memory(after.keys, after.values, mask)
         read, weights, _ = self.attention.attend(query, memory, [])
         output = self.after(x, read)

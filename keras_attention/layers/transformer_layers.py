@@ -39,6 +39,7 @@ class _TransformerLayer(WeightedLayer):
             name="feed_forward",
         )
         self.self_attention = self.attention_block(self.self_attention_block, "self_attention")
+        self.cross_attention = None  # of a decoder layer, if it has a memory
 
     def attention_block(self, block, name):
         """Make one of the blocks of attention."""
@@ -163,7 +164,6 @@ class TransformerDecoderLayer(_TransformerLayer):
     """
 
     self_attention_block = CausalSelfAttention
-    cross_attention = None  # without a memory
 
     def build(self, x_shape, memory_shape=None):
         self.self_attention.build(x_shape)

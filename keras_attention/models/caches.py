@@ -29,6 +29,14 @@ def cache_inputs(layers):
     return caches
 
 
+def of_one_length(caches):
+    """Return caches that all have the length of the first.
+
+    It is the same for all layers; but only so does a program for several chips fetch it once.
+    """
+    return [cache._replace(length=caches[0].length) for cache in caches]
+
+
 def slots_of(state):
     """Return how many slots the caches in a state have; None for a state without any."""
     is_cached = isinstance(state, (list, tuple)) and state and isinstance(state[0], KVCache)

@@ -15,7 +15,7 @@ from keras_attention.layers import (
     SinusoidalPositions,
     TransformerDecoderLayer,
 )
-from keras_attention.models.caches import cache_inputs, cached_layers
+from keras_attention.models.caches import cache_inputs, cached_layers, of_one_length
 from keras_attention.models.encoder_decoder import check_sizes
 
 KINDS = ("lstm", "lstm_attention", "transformer")
@@ -149,7 +149,7 @@ def _build_decoder(stack, caches=()):
     else:
         x, state, after = _convolve(layer, ids, caches[0].length if caches else None)
     state["caches"], after["caches"] = list(caches), []
-    weights, before = [], iter(caches)
+    weights, before = [], iter(of_one_length(caches))
     for each in stack:
         if isinstance(each, (CausalSelfAttention, TransformerDecoderLayer)):
             x, looked, cache = each(

@@ -14,7 +14,7 @@ from keras_attention.layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
-from keras_attention.models.caches import cache_inputs, cached_layers
+from keras_attention.models.caches import cache_inputs, cached_layers, of_one_length
 from keras_attention.models.encoder_decoder import check_sizes, inputs_like, join
 from keras_attention.ops import padding_mask
 
@@ -171,7 +171,7 @@ def _build_decoder(stack, memory, caches=()):
     mask, values = inputs_like([memory["mask"], memory["values"]])
     embed, *stack = stack
     x = embed(target, start=caches[0].length if caches else None)
-    before, after, cross, own = iter(caches), [], [], []
+    before, after, cross, own = iter(of_one_length(caches)), [], [], []
     for layer in stack:
         if isinstance(layer, TransformerDecoderLayer):
             x, looked, cache = layer(

@@ -77,23 +77,23 @@ def resize_cache(cache, slots):
 
 
 def cache_mask(cache, tokens):
-    """Say which slots each of the tokens that were stored last may attend to.
+    """Say which slots each of the next tokens may attend to, once they are stored.
 
     Args:
-        cache: the `KVCache` that they are stored in.
-        tokens: T, how many.
+        cache: the `KVCache` of the tokens before.
+        tokens: T, how many come.
 
     Returns:
         Booleans (1, T, P): each may attend to itself and to all tokens before it.
 
     Example:
     >>> import numpy as np
-    >>> cache = KVCache(np.zeros((1, 1, 2, 5)), np.zeros((1, 1, 5, 2)), np.array([3]))
+    >>> cache = KVCache(np.zeros((1, 1, 2, 5)), np.zeros((1, 1, 5, 2)), np.array([1]))
     >>> ops.convert_to_numpy(cache_mask(cache, 2)[0]).astype(int).tolist()
     [[1, 1, 0, 0, 0], [1, 1, 1, 0, 0]]
     """
     slots = ops.arange(ops.shape(cache.values)[2], dtype="int32")
-    own = cache.length[0] - tokens + ops.arange(tokens, dtype="int32")
+    own = cache.length[0] + ops.arange(tokens, dtype="int32")
     return (slots[None, :] <= own[:, None])[None]
 
 

@@ -7,7 +7,7 @@ from keras_attention.installing import pip_install
 
 DESCRIBE = """
 import json, sys
-sys.argv[0] = "keras-attention"  # so that the package does not load Keras
+import keras_attention_command  # so that the package does not load Keras
 from keras_attention.compiling import topologies
 
 def described(name):

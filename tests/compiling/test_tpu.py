@@ -17,9 +17,9 @@ MODELS = ("rnn", "transformer")
 # The console script, as often as there are lists of arguments; what it leaves: status, out, err
 COMMAND = """
 import contextlib, io, json, os, sys
-sys.argv[0], arguments = "keras-attention", [json.loads(each) for each in sys.argv[1:]]
+arguments = [json.loads(each) for each in sys.argv[1:]]
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # or it would close the way to stderr
-from keras_attention.cli import main
+from keras_attention_command import main
 
 results = []
 for each in arguments:

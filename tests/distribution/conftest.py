@@ -10,9 +10,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-COMMAND_LINE = (
-    "import sys; sys.argv[0] = 'keras-attention'; from keras_attention.cli import main; main()"
-)
+COMMAND_LINE = "from keras_attention_command import main; main()"
 
 
 @pytest.fixture

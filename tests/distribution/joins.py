@@ -8,9 +8,8 @@ import signal
 import sys
 import time
 
-sys.argv = ["keras-attention", *sys.argv[1:]]  # as on the command line: nothing heavy is loaded yet
-
-from keras_attention.distribution import Processes, watched  # noqa: E402
+import keras_attention_command  # noqa: F401  (as on the command line: nothing heavy is loaded yet)
+from keras_attention.distribution import Processes, watched
 
 
 def work(processes, what_else):

@@ -59,6 +59,6 @@ def test_another_number_of_slots_keeps_what_is_stored(slots):
 
 
 def test_a_token_sees_itself_and_all_before_it():
-    cache, *_ = stored((3, 2), 7)
+    cache, *_ = stored((3,), 7)
     expected = [[1, 1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 0, 0]]
     assert as_numpy(cache_mask(cache, 2)).astype(int).tolist() == [expected]
