@@ -199,7 +199,8 @@ def test_dropout_inside_a_model_in_training_and_not_otherwise(kind, dropouts):
 def noisy_cache(block, slots):
     """Return an empty cache in whose slots there is noise, which must not matter."""
     keys, values, length = block.empty_cache(draw(B, T), slots)
-    return KVCache(keys + 1e3 * draw(*keys.shape), values + 1e3 * draw(*values.shape), length)
+    noise = [ops.convert_to_tensor(1e3 * draw(*each.shape)) for each in (keys, values)]
+    return KVCache(*noise, length)
 
 
 each_parting = pytest.mark.parametrize(
