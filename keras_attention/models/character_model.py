@@ -152,10 +152,10 @@ def _build_decoder(stack, caches=()):
     weights, before = [], iter(of_one_length(caches))
     for each in stack:
         if isinstance(each, (CausalSelfAttention, TransformerDecoderLayer)):
-            x, looked, cache = each(
+            x, attended, cache = each(
                 x, cache=next(before, None), return_attention_scores=True, return_cache=True
             )
-            weights.append(looked["self_attention"] if isinstance(looked, dict) else looked)
+            weights.append(attended["self_attention"] if isinstance(attended, dict) else attended)
             after["caches"].append(cache)
     x = layer["norm"](x) if "norm" in layer else x
     return keras.Model(

@@ -136,8 +136,8 @@ def build_transformer(
     mask = padding_mask(context)
     x, weights = embed_context(context), []
     for layer in encoder_layers:
-        x, looked = layer(x, attention_mask=mask, return_attention_scores=True)
-        weights.append(looked)
+        x, attended = layer(x, attention_mask=mask, return_attention_scores=True)
+        weights.append(attended)
     x = layers.LayerNormalization(name="encoder_norm", dtype=dtype)(x) if norm_first else x
     memory = {"mask": mask, "values": x}
     weights = {"encoder_self_attention": weights}
@@ -174,7 +174,7 @@ def _build_decoder(stack, memory, caches=()):
     before, after, cross, own = iter(of_one_length(caches)), [], [], []
     for layer in stack:
         if isinstance(layer, TransformerDecoderLayer):
-            x, looked, cache = layer(
+            x, attended, cache = layer(
                 x,
                 values,
                 attention_mask=mask,
@@ -182,8 +182,8 @@ def _build_decoder(stack, memory, caches=()):
                 return_attention_scores=True,
                 return_cache=True,
             )
-            cross.append(looked["cross_attention"])
-            own.append(looked["self_attention"])
+            cross.append(attended["cross_attention"])
+            own.append(attended["self_attention"])
             after.append(cache)
         else:
             x = layer(x)
