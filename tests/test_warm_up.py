@@ -81,6 +81,7 @@ def test_after_warming_up_nothing_is_compiled(translator):
     assert translator.programs == made
 
 
+@pytest.mark.thorough
 def test_warming_up_reports_each_bucket(translator):
     seen = []
 
@@ -112,6 +113,7 @@ def test_no_bucket_is_warmed_up_for_a_length_that_no_sentence_has(translator, le
     assert translator.programs == 0
 
 
+@pytest.mark.thorough
 def test_the_programs_of_the_last_sets_of_options_are_kept(translator, monkeypatch):
     made, generator = [], room.Generator
 

@@ -29,7 +29,13 @@ def build(kind, seed=3):
     return model
 
 
-@pytest.fixture(scope="module", params=KINDS)
+EVERY_KIND = [  # every day the one with both an LSTM and attention
+    kind if kind == "lstm_attention" else pytest.param(kind, marks=pytest.mark.thorough)
+    for kind in KINDS
+]
+
+
+@pytest.fixture(scope="module", params=EVERY_KIND)
 def writer(request):
     return Writer(build(request.param), CHARACTERS, WINDOW, {"kind": request.param})
 
