@@ -43,7 +43,7 @@ class Score(keras.layers.Layer):
             number is not positive.
     """
 
-    function = None
+    function: ClassVar  # no value here: on PyTorch it would hide a layer of that name
     shapes: ClassVar = {}
     same_width = False
 
