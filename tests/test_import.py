@@ -16,10 +16,15 @@ def printed(program, *arguments):
 
 
 @pytest.fixture(scope="module")
-def fresh():
-    """Import the package in a fresh process: what it loads, the seconds it takes, its names."""
+def fresh(tmp_path_factory):
+    """Import the package in a fresh process: what it loads, the seconds, its names, a model."""
+    from keras_attention.models import build_rnn_attention
+
+    path = tmp_path_factory.mktemp("saved") / "model.keras"
+    build_rnn_attention(11, 13, units=5, attention="global").save(path)
     program = """
 import json, sys, time
+sys.argv[0] = "keras-attention"  # whatever the process is called
 import keras
 before = set(sys.modules)
 start = time.perf_counter()
@@ -27,9 +32,10 @@ import keras_attention
 seconds = time.perf_counter() - start
 modules = sorted(set(sys.modules) - before)
 missing = [name for name in keras_attention.__all__ if getattr(keras_attention, name) is None]
-print(json.dumps({"modules": modules, "seconds": seconds, "missing": missing}))
+shape = keras.saving.load_model(sys.argv[1]).output_shape
+print(json.dumps({"modules": modules, "seconds": seconds, "missing": missing, "shape": shape}))
 """
-    return printed(program)
+    return printed(program, str(path))
 
 
 def test_importing_the_package_imports_keras_and_nothing_else(fresh):
@@ -62,15 +68,5 @@ print(json.dumps([name for name in ("keras", "tensorflow", "numpy") if name in s
     assert printed(program) == []
 
 
-def test_layers_are_known_to_keras_once_the_package_is_imported(tmp_path):
-    from keras_attention.models import build_rnn_attention
-
-    path = tmp_path / "model.keras"
-    build_rnn_attention(11, 13, units=5, attention="global").save(path)
-    program = """
-import json, sys
-sys.argv[0] = "keras-attention"  # whatever the process is called
-import keras, keras_attention
-print(json.dumps(keras.saving.load_model(sys.argv[1]).output_shape))
-"""
-    assert printed(program, str(path)) == [None, None, 13]
+def test_layers_are_known_to_keras_once_the_package_is_imported(fresh):
+    assert fresh["shape"] == [None, None, 13]

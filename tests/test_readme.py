@@ -5,6 +5,7 @@ from pathlib import Path
 
 import keras
 import numpy as np
+import pytest
 
 from keras_attention import corpora
 
@@ -12,6 +13,7 @@ README = Path(__file__).parent.parent / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
 
+@pytest.mark.thorough
 def test_the_ten_lines_train_translate_and_plot(tmp_path, monkeypatch):
     monkeypatch.setattr(corpora.sources, "BUNDLED_PAIRS", 600)
     monkeypatch.chdir(tmp_path)

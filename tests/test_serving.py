@@ -184,6 +184,7 @@ def test_only_examples_of_which_every_word_is_known_are_offered(translator):
     assert known_examples(translator) == [serving.EXAMPLES[0]]
 
 
+@pytest.mark.thorough
 def test_the_bundled_corpus_knows_the_words_of_all_examples():
     from keras_attention.corpora.grammar import Grammar
 

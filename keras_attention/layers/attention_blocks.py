@@ -164,16 +164,13 @@ class CausalSelfAttention(_AttentionBlock):
         return empty_cache(like, *sizes, slots, self.compute_dtype)
 
     def _check_cache(self, cache):
-        attention = self.attention
-        expected = [
-            (attention.num_heads, attention.key_dim),
-            (attention.num_heads, attention.value_dim),
-        ]
+        heads = self.attention.num_heads
+        key_dim, value_dim = self.attention.key_dim, self.attention.value_dim
         keys, values = tuple(cache.keys.shape), tuple(cache.values.shape)
-        if [keys[1:3], values[1::2]] != expected:
+        if (keys[1:3], values[1::2]) != ((heads, key_dim), (heads, value_dim)):
             raise ValueError(
-                "a cache must have keys (B, H, K, P) and values (B, H, P, K) with H, K = "
-                f"{expected[0]} and {expected[1]}, got {keys} and {values}"
+                f"a cache of this layer has keys (B, {heads}, {key_dim}, P) and values "
+                f"(B, {heads}, P, {value_dim}), got {keys} and {values}"
             )
 
 

@@ -65,7 +65,7 @@ class _TransformerLayer(WeightedLayer):
 
 @keras.saving.register_keras_serializable("keras_attention")
 class TransformerEncoderLayer(_TransformerLayer):
-    """Let every position of a sentence read the whole sentence, then think about it by itself.
+    """Self-attention over the whole sentence, then a feed-forward network at each position.
 
     The left half of figure 1 of Vaswani et al. (2017); `EncoderLayer` of the TensorFlow tutorial,
     `torch.nn.TransformerEncoderLayer`, and KerasHub's `TransformerEncoder`.
@@ -118,21 +118,14 @@ class TransformerEncoderLayer(_TransformerLayer):
 
 @keras.saving.register_keras_serializable("keras_attention")
 class TransformerDecoderLayer(_TransformerLayer):
-    """Let every position read the sentence up to itself and the encoder's output, then think.
+    """Causal self-attention, attention to the encoder's output, then a feed-forward network.
 
     The right half of figure 1 of Vaswani et al. (2017); `DecoderLayer` of the TensorFlow tutorial,
     `torch.nn.TransformerDecoderLayer`, and KerasHub's `TransformerDecoder`. Called without a memory
     it has no attention to one: the layer of a language model such as GPT.
 
     Args:
-        num_heads: H.
-        key_dim: depth of a head, K; the paper's d_k.
-        feed_forward_dim: hidden width of the feed-forward network; the paper's d_ff.
-        dropout: fraction that is dropped in training, of the attention weights and of the output of
-            the feed-forward network.
-        norm_first: pre-norm if set, else post-norm.
-        **kwargs: initializers, regularizers and constraints, as for `keras.layers.Dense`; the rest
-            as for every Keras layer.
+        *args, **kwargs: as for `TransformerEncoderLayer`.
 
     Call arguments:
         x: (B, T, D).
@@ -183,8 +176,9 @@ class TransformerDecoderLayer(_TransformerLayer):
         return_cache=False,
     ):
         if (memory is None) != (self.cross_attention is None):
-            built = "without" if self.cross_attention is None else "with"
-            raise ValueError(f"this layer was built {built} a memory, and is called otherwise")
+            expected = "no memory" if self.cross_attention is None else "a memory (B, S, E)"
+            got = None if memory is None else f"one of shape {tuple(memory.shape)}"
+            raise ValueError(f"this layer was built to be called with {expected}, got {got}")
         weights = {}
         x, weights["self_attention"], after = self.self_attention(
             x, cache=cache, return_attention_scores=True, return_cache=True

@@ -253,5 +253,5 @@ def test_a_cache_of_another_shape_is_refused(shape, part):
     tensor = ops.convert_to_tensor(draw(*shape))
     tensor = tensor if part == "keys" else ops.swapaxes(tensor, 2, 3)
     cache = block.empty_cache(x, 3)._replace(**{part: tensor})
-    with pytest.raises(ValueError, match=r"a cache must have keys \(B, H, K, P\)"):
+    with pytest.raises(ValueError, match="a cache of this layer has keys"):
         block(x, cache=cache)

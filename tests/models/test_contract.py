@@ -303,7 +303,7 @@ ELSEWHERE = {
 @pytest.mark.parametrize(
     "backend",
     [
-        pytest.param(name, marks=[] if name == HERE else [marker])
+        pytest.param(name, marks=pytest.mark.thorough if name == HERE else marker)
         for name, marker in ELSEWHERE.items()
     ],
 )

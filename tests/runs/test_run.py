@@ -88,16 +88,17 @@ THOROUGH = [
     {"model": "rnn", "attention": "local_p", "score": "general", "tokens": "wordpiece"},
     {"model": "transformer", "num_layers": 1, "norm_first": True, "tied": True, "warm_up": 5},
     {"model": "rnn", "dtype_policy": "mixed_bfloat16"},
+    {"model": "seq2seq"},
 ]
 COMPILED = {"model": "transformer", "num_layers": 1, "dtype_policy": "mixed_bfloat16"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "choices",
     [
-        {"model": "seq2seq"},
-        *(pytest.param(choices, marks=pytest.mark.thorough) for choices in THOROUGH),
-        pytest.param(COMPILED, marks=[pytest.mark.thorough, pytest.mark.xla]),
+        *THOROUGH,
+        pytest.param(COMPILED, marks=pytest.mark.xla),
     ],
     ids=lambda choices: "_".join(map(str, choices.values())),
 )

@@ -47,6 +47,7 @@ def test_says_what_is_wrong_with_a_file(tmp_path):
         tasks.load_text(latin)
 
 
+@pytest.mark.thorough
 def test_the_bundled_text_is_english_sentences():
     text = tasks.load_text("bundled")
     lines = text.splitlines()
