@@ -313,6 +313,7 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(run, tmp_path, monkeypat
     assert files(tmp_path) == ["small.tsv"]
 
 
+@pytest.mark.thorough
 def test_a_process_prints_one_line_and_nothing_else(tmp_path):
     script = Path(sys.executable).with_name("keras-attention")
     if not script.exists():

@@ -263,7 +263,7 @@ def test_hard_attention_draws_anew_at_every_step_of_the_loop():
     assert len(set(as_numpy(weights)[0].argmax(-1).tolist())) > 5
 
 
-@pytest.mark.parametrize("make", [LSTMCell, GRUCell])
+@pytest.mark.parametrize("make", [LSTMCell, pytest.param(GRUCell, marks=pytest.mark.thorough)])
 def test_a_cell_with_dropout_can_be_trained(make):
     cell = make(UNITS, dropout=0.3, recurrent_dropout=0.3)
     check_training(AttentionRNN(AttendThenRecur(cell, AdditiveAttention(HIDDEN))), UNITS)

@@ -30,6 +30,7 @@ BUILD = {
         models.build_transformer, **SMALL, num_layers=1, num_heads=2, positions="learned"
     ),
 }
+EVERYDAY = ("rnn_attention", "transformer", "neural_turing_machine")
 
 
 def policies_in(config):
@@ -44,7 +45,13 @@ def policies_in(config):
             yield from policies_in(value)
 
 
-@pytest.mark.parametrize("build", BUILD.values(), ids=BUILD)
+@pytest.mark.parametrize(
+    "build",
+    [
+        pytest.param(build, marks=[] if name in EVERYDAY else pytest.mark.thorough, id=name)
+        for name, build in BUILD.items()
+    ],
+)
 def test_all_layers_have_the_dtype_that_was_asked_for(build):
     for dtype in ("mixed_bfloat16", None):
         model = build(dtype=dtype)

@@ -184,6 +184,7 @@ def test_the_gradient_of_the_loss_is_what_the_alignment_says():
     assert_close(slope[0], probabilities - shares, 2e-6)
 
 
+@pytest.mark.thorough
 def test_a_long_sentence_stays_finite():
     logits = 5 * np.random.default_rng(0).normal(size=(1, 397, 7)).astype("float32")
     labels = np.random.default_rng(1).integers(1, 7, (1, 101))
