@@ -9,9 +9,9 @@ BIN := $(VENV)/bin
 # A file stays with one process, and so does what its tests share.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 LAYERS := tests/ops tests/layers
-MODELS := tests/models tests/decoding tests/test_training.py
+MODELS := tests/models tests/decoding tests/training
 # What stands on them, where backends could differ.
-ABOVE := tests/test_translator.py tests/test_scoring.py tests/test_writer.py
+ABOVE := tests/translation/test_translator.py tests/translation/test_evaluation.py tests/lab/test_writer.py
 # Rooms of thorough tests.
 LARGE := benchmarks compiling distribution export lab
 

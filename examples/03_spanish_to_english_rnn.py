@@ -45,14 +45,14 @@ from keras_attention import (
     Translator,
     Vocabulary,
     corpora,
-    evaluation,
     layers,
+    metrics,
     models,
     plotting,
-    scoring,
     training,
 )
 from keras_attention.text import START, UNKNOWN, normalize
+from keras_attention.translation import evaluation
 
 QUICK = bool(os.environ.get("KERAS_ATTENTION_QUICK"))  # set by the tests: fewer steps
 keras.utils.set_random_seed(0)
@@ -247,7 +247,7 @@ def translated(translator, sources, **options):
 def bleu(translations, references):
     """BLEU of translations on normalised words."""
     texts = [normalize(each.text) for each in translations]
-    return evaluation.bleu(texts, [normalize(each) for each in references], normalized=True).value
+    return metrics.bleu(texts, [normalize(each) for each in references], normalized=True).value
 
 
 greedy, squeezed = translated(translator, sources), translated(bottleneck, sources)
@@ -261,7 +261,7 @@ if CORPUS == "bundled" and not QUICK:
 curves = {}
 for name, found in (("with attention", greedy), ("one vector", squeezed)):
     texts = [each.text for each in found]
-    ranges, counts, curves[name] = scoring.bleu_by_length(texts, held_out)
+    ranges, counts, curves[name] = evaluation.bleu_by_length(texts, held_out)
 plotting.plot_by_length(
     ranges,
     curves,

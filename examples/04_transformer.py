@@ -48,10 +48,10 @@ from keras_attention import (
     layers,
     models,
     plotting,
-    scoring,
     training,
 )
 from keras_attention.ops import causal_mask, sinusoids
+from keras_attention.translation import evaluation
 
 QUICK = bool(os.environ.get("KERAS_ATTENTION_QUICK"))  # set by the tests: fewer steps
 COMPILED = False if QUICK else None  # few steps are not worth a compiler
@@ -449,7 +449,7 @@ print(f"{model.count_params():,} weights, {TOTAL:,} steps in {time.perf_counter(
 print("masked loss by epoch:", np.round(history.history["masked_loss"], 3))
 
 translator = Translator(model, spanish, english)
-score = scoring.bleu(translator, held_out).words
+score = evaluation.bleu(translator, held_out).words
 print(f"BLEU on {len(held_out)} held-out sentences, normalised words: {score:.1f}")
 if not QUICK:
     assert score.value > 80

@@ -41,7 +41,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from keras import ops
 
-from keras_attention import layers, models, plotting, tasks
+from keras_attention import layers, models, plotting
+from keras_attention.lab import tasks
 from keras_attention.lab.algorithms import build_lstm
 from keras_attention.ops import addressing
 

@@ -41,8 +41,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from keras import ops
 
-from keras_attention import layers, models, plotting, tasks
-from keras_attention.tasks.stories import longest, split_words
+from keras_attention import layers, models, plotting
+from keras_attention.lab import tasks
+from keras_attention.lab.tasks.stories import longest, split_words
 
 QUICK = bool(os.environ.get("KERAS_ATTENTION_QUICK"))  # set by the tests: fewer steps
 keras.utils.set_random_seed(0)

@@ -41,9 +41,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from keras import ops
 
-from keras_attention import layers, models, plotting, tasks, training
+from keras_attention import layers, models, plotting, training
+from keras_attention.lab import tasks
+from keras_attention.lab.tasks import clips
 from keras_attention.ops import glimpse, normal_log_probability, reinforce
-from keras_attention.tasks import clips
 from keras_attention.text import START
 
 QUICK = bool(os.environ.get("KERAS_ATTENTION_QUICK"))  # set by the tests: fewer steps

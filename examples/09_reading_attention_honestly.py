@@ -46,14 +46,14 @@ from keras_attention import (
     Vocabulary,
     WordPieces,
     corpora,
-    evaluation,
+    metrics,
     models,
     plotting,
-    scoring,
     training,
 )
 from keras_attention.ops import entropy
 from keras_attention.text import END, SPECIAL_WORDS, UNKNOWN, normalize, split_words
+from keras_attention.translation import evaluation
 
 QUICK = bool(os.environ.get("KERAS_ATTENTION_QUICK"))  # set by the tests: fewer steps
 keras.utils.set_random_seed(0)
@@ -111,9 +111,9 @@ def alignment_error_rate(predicted, gold):
 # %%
 weights = np.array([[0.7, 0.2, 0.1], [0.6, 0.3, 0.1]])
 gold = {(0, 0), (2, 1)}
-assert links_of(weights) == evaluation.alignment_from_weights(weights)
+assert links_of(weights) == metrics.alignment_from_weights(weights)
 ours = alignment_error_rate([links_of(weights)], [gold])
-np.testing.assert_allclose(ours, evaluation.alignment_error_rate([links_of(weights)], [gold]))
+np.testing.assert_allclose(ours, metrics.alignment_error_rate([links_of(weights)], [gold]))
 print("links", sorted(links_of(weights)), "gold", sorted(gold), "rate", ours)
 
 # %% [markdown]
@@ -192,7 +192,7 @@ rates = {
     for name, found in every_look.items()
 }
 diagonal = [
-    evaluation.diagonal_alignment(len(s), len(t)) for s, t in zip(source_words, words, strict=True)
+    metrics.diagonal_alignment(len(s), len(t)) for s, t in zip(source_words, words, strict=True)
 ]
 rates["a diagonal"] = alignment_error_rate(diagonal, gold)
 best = [
@@ -202,7 +202,7 @@ rates["one right link a word"] = alignment_error_rate(best, gold)
 for name, rate in rates.items():
     print(f"{name:24}AER {rate:.3f}")
 
-by_package = scoring.alignment_error_rates(translator, held_out)
+by_package = evaluation.alignment_error_rates(translator, held_out)
 np.testing.assert_allclose(rates["recur, then attend"], by_package.attention)
 np.testing.assert_allclose(rates["a diagonal"], by_package.diagonal)
 if not QUICK:
@@ -244,7 +244,7 @@ references = [normalize(pair.target) for pair in held_out]
 print(f"{'':24}{'AER':>8}{'BLEU':>8}")
 for name, each in translators.items():
     found = each([pair.context for pair in held_out], attention=False)
-    bleu = evaluation.bleu([normalize(t.text) for t in found], references, normalized=True)
+    bleu = metrics.bleu([normalize(t.text) for t in found], references, normalized=True)
     print(f"{name:24}{rates[name]:8.3f}{bleu:8.1f}")
 
 # %% [markdown]

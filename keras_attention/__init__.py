@@ -14,22 +14,19 @@ The rooms, in reading order; a module imports only modules that stand above it:
 - `text`: strings to ids and back: `normalize`, `Vocabulary`, `WordPieces`.
 - `corpora`: where sentence pairs come from, how they are split and batched; the bundled grammar,
   which writes Spanish–English pairs with their gold word alignment.
-- `tasks`: examples for the lab: bits to copy, stories, digits in clutter, clips, characters.
 - `training`: masked loss and metrics, warm-up, checkpoints that survive a kill.
 - `decoding`: greedy decoding, sampling and beam search over a `step`; knows no model.
-- `evaluation`: BLEU, chrF, alignment error rate.
+- `metrics`: BLEU, chrF, alignment error rate.
 - `plotting`: arrays and tokens to matplotlib, or to an HTML page that one can explore; knows no
   model.
-- `translation`: `Translation(text, tokens, attention)`, with its pictures.
-- `translator`: sentence to `Translation`; save and load.
-- `writer`: a character model that writes on from a prompt; save and load.
-- `serving`: a local page to type sentences on; Gradio is its extra, `demo`.
-- `export`: a translator for programs without this package: SavedModel, ONNX, CTranslate2.
-- `scoring`: how good a translator is: loss, BLEU, and whether it looks at the right word.
+- `translation`: sentence to `Translation(text, tokens, attention)` with its pictures; saving and
+  loading a `Translator`; its scores; a local page to type sentences on.
 - `distribution`: a run on several devices, in several processes, on several machines.
+- `export`: a translator for programs without this package: SavedModel, ONNX, CTranslate2.
 - `runs`: one training run, from a corpus to a folder with everything in it: its settings, heat maps
   and BLEU after every epoch, and runs with and without attention side by side.
-- `lab`: experiments that show what the notes say, with figures and pictures.
+- `lab`: experiments that show what the notes say, with figures and pictures; their examples, from
+  bits to copy to clips of moving shapes; a `Writer` of characters.
 - `compiling`: what XLA makes of every model, and the compiler for TPUs without having one.
 - `cli`: the command line.
 
@@ -52,25 +49,20 @@ _ROOMS = (
     "corpora",
     "decoding",
     "distribution",
-    "evaluation",
     "export",
     "installing",
     "lab",
+    "metrics",
     "plotting",
     "runs",
-    "scoring",
-    "serving",
     "storage",
-    "tasks",
     "text",
     "translation",
-    "translator",
-    "writer",
 )
 _NAMES = {
     "Grammar": "corpora",
-    "Translation": "translation",
-    "Translator": "translator",
+    "Translation": "translation.result",
+    "Translator": "translation.translator",
     "Vocabulary": "text",
     "WordPieces": "text",
     "plot_attention": "plotting",

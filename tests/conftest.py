@@ -46,6 +46,7 @@ RUN_FILES = [  # what a training run leaves in its folder
 
 # Rooms whose tests train and compile much, or start processes: part of the whole suite only.
 THOROUGH_ROOMS = {"benchmarks", "compiling", "distribution", "export", "lab"}
+EVERYDAY = ("lab/tasks/", "lab/test_writer.py")  # but these
 # Of these, the rooms that are about programs.
 COMPILED_ROOMS = {"compiling", "distribution"}
 
@@ -78,9 +79,18 @@ def pytest_ignore_collect(collection_path, config):
     """Do not even import what the everyday suite leaves out, unless it is asked for by name."""
     name = collection_path.name
     named = any(name in str(argument) for argument in config.invocation_params.args)
-    if is_everyday(config) and collection_path.parent == TESTS and name in THOROUGH_ROOMS:
-        return None if named else True
+    if is_everyday(config) and is_thorough(collection_path) and not named:
+        return True
     return None
+
+
+def is_thorough(path):
+    """Say whether a file or folder holds thorough tests alone."""
+    if path == TESTS or TESTS not in path.parents:
+        return False
+    place = path.relative_to(TESTS).as_posix()
+    everyday = any(place.startswith(each) or each.startswith(f"{place}/") for each in EVERYDAY)
+    return place.split("/")[0] in THOROUGH_ROOMS and not everyday
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -88,7 +98,7 @@ def pytest_collection_modifyitems(items):
     """Mark whole rooms; what needs an extra is not everyday either: its environment is light."""
     for item in items:
         room = item.path.relative_to(TESTS).parts[0]
-        if room in THOROUGH_ROOMS or item.get_closest_marker("extra"):
+        if is_thorough(item.path) or item.get_closest_marker("extra"):
             item.add_marker("thorough")
         if room in COMPILED_ROOMS:
             item.add_marker("xla")

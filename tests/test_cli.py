@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_attention import cli, corpora, models, runs
-from keras_attention.translator import Translator
+from keras_attention.translation.translator import Translator
 from tests.conftest import RUN_FILES, files
 
 

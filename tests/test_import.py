@@ -47,7 +47,7 @@ def test_importing_the_package_imports_keras_and_nothing_else(fresh):
 
 def test_names_are_loaded_when_they_are_asked_for(fresh):
     assert fresh["missing"] == []
-    assert "keras_attention.translator" not in fresh["modules"]
+    assert "keras_attention.translation.translator" not in fresh["modules"]
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error():

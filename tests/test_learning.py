@@ -6,7 +6,8 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_attention import cli, corpora, runs, scoring
+from keras_attention import cli, corpora, runs
+from keras_attention.translation import evaluation
 
 pytestmark = pytest.mark.slow
 
@@ -20,8 +21,8 @@ def bundled():
 def test_the_demo_learns_to_translate_and_to_look_at_the_right_word(bundled, tmp_path, seed):
     settings = runs.Settings(**{**cli.demo.DEMO_SETTINGS, "seed": seed})
     translator = runs.train(bundled.train, bundled.validation, tmp_path, settings, verbose=2)
-    report = scoring.evaluate(translator, bundled.test)
-    rates = scoring.alignment_error_rates(translator, bundled.test)
+    report = evaluation.evaluate(translator, bundled.test)
+    rates = evaluation.alignment_error_rates(translator, bundled.test)
     print(f"seed {seed}: BLEU {report.bleu_words.value:.2f}, {rates}")
     assert report.bleu_words.value >= 90
     assert rates.attention <= 0.20
@@ -32,7 +33,7 @@ def test_the_tutorial_s_recipe_reaches_the_tutorial_s_scores(shared_data, tmp_pa
     train = corpora.read_pairs(shared_data / "spa-eng" / "train.tsv")
     validation = corpora.read_pairs(shared_data / "spa-eng" / "dev.tsv")
     translator = runs.train(train, validation, tmp_path, verbose=2)
-    report = scoring.evaluate(translator, validation)
+    report = evaluation.evaluate(translator, validation)
     print(f"loss {report.loss:.4f}, accuracy {report.accuracy:.4f}, {report.bleu_words}")
     assert report.accuracy >= 0.75
     assert report.loss <= 1.22
@@ -46,6 +47,6 @@ def test_the_transformer_s_recipe_goes_far_beyond_the_tutorial_s_scores(shared_d
     begun = time.monotonic()
     translator = runs.train(train, validation, tmp_path, settings, verbose=2)
     minutes = (time.monotonic() - begun) / 60
-    report = scoring.evaluate(translator, validation, beam=4)
+    report = evaluation.evaluate(translator, validation, beam=4)
     print(f"{minutes:.1f} minutes, loss {report.loss:.4f}, {report.bleu}, {report.chrf}")
     assert report.bleu.value >= 50

@@ -17,7 +17,7 @@ class Converter:
             ValueError: the model is no Transformer that CTranslate2 has.
         """
         from keras_attention.export.ctranslate2_model import write_ctranslate2
-        from keras_attention.translator import Translator
+        from keras_attention.translation.translator import Translator
 
         write_ctranslate2(Translator.load(run), folder)
 

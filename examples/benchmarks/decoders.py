@@ -18,7 +18,7 @@ class ThisPackage:
     """
 
     def __init__(self, run, sentences, most=62):
-        from keras_attention.translator import Translator
+        from keras_attention.translation.translator import Translator
 
         self.translator = Translator.load(run)
         vocabulary = self.translator.context_vocabulary

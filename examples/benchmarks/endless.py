@@ -20,7 +20,7 @@ class Endless:
         from keras_attention.cli.heap import keep_freed_memory
         from keras_attention.text import END, SPECIAL_WORDS, Vocabulary
         from keras_attention.training import compile_for_training
-        from keras_attention.translator import Translator
+        from keras_attention.translation.translator import Translator
 
         keep_freed_memory()
         keras.utils.set_random_seed(0)

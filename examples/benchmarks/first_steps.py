@@ -15,7 +15,7 @@ class FirstTranslation:
     def seconds(self):
         """Return the seconds of loading, and of the first and the second translation."""
         import keras_attention  # noqa: F401 - its import is timed elsewhere
-        from keras_attention.translator import Translator
+        from keras_attention.translation.translator import Translator
 
         times = [time.perf_counter()]
         translator = Translator.load(self.run)

@@ -148,7 +148,7 @@ def _prepare(options, pools, runs):
 
 def _check(run, model):
     """Check that a folder holds a trained model of a kind, which can be loaded."""
-    from keras_attention.translator import Translator
+    from keras_attention.translation.translator import Translator
 
     found = Translator.load(run).config.get("settings", {}).get("model", model)
     if found != model:

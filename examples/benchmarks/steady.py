@@ -16,7 +16,7 @@ class Steady:
     """
 
     def __init__(self, run, quick):
-        from keras_attention.translator import MOST_TOKENS, Translator
+        from keras_attention.translation.translator import MOST_TOKENS, Translator
 
         self.translator = Translator.load(run)
         self.most = 8 if quick else MOST_TOKENS

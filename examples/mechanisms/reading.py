@@ -7,6 +7,7 @@ import numpy as np
 from keras import layers, ops
 
 from examples.mechanisms.task import Task, crossentropy, predictions
+from keras_attention.lab.tasks import speak
 from keras_attention.layers import (
     AdditiveAttention,
     ContextSensitiveMemory,
@@ -17,7 +18,6 @@ from keras_attention.layers import (
 )
 from keras_attention.models import Reinforced
 from keras_attention.ops import ctc_loss, marginal_log_likelihood
-from keras_attention.tasks import speak
 
 LABELS, FEATURES = 10, 8
 

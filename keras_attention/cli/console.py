@@ -29,7 +29,7 @@ def check_sentence(sentence, vocabulary=None, place=""):
         ValueError: as above.
     """
     from keras_attention.text import SPECIAL_WORDS, UNKNOWN, Vocabulary, shortened
-    from keras_attention.translator import read_sentences
+    from keras_attention.translation.translator import read_sentences
 
     known = vocabulary or Vocabulary(SPECIAL_WORDS)
     try:

@@ -24,8 +24,9 @@ def demo(
     Needs no download and takes a minute or two. The corpus comes from a small grammar, so the
     sentence should use its words: people, animals, food and things; in the present or the past.
     """
-    from keras_attention import corpora, plotting, runs, scoring, text
+    from keras_attention import corpora, plotting, runs, text
     from keras_attention.cli.heap import keep_freed_memory
+    from keras_attention.translation import evaluation
 
     keep_freed_memory()
     plotting.check_plot_path(plot)
@@ -45,8 +46,8 @@ def demo(
         print(f"Training {settings.epochs} epochs of {settings.steps} batches: {DEMO_TIME}.")
     translator = runs.ensure(parts.train, parts.validation, out, settings, verbose=verbosity())
     print(f"Scoring {len(parts.test):,} held-out sentences …")
-    print_report(scoring.evaluate(translator, parts.test))
-    rates = scoring.alignment_error_rates(translator, parts.test)
+    print_report(evaluation.evaluate(translator, parts.test))
+    rates = evaluation.alignment_error_rates(translator, parts.test)
     print(
         f"alignment error rate  {rates.attention:.3f}  (the attention against the gold alignment; "
         f"a diagonal has {rates.diagonal:.3f})"

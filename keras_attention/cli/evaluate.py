@@ -28,8 +28,9 @@ def evaluate(
     batch_size: BatchSize = 64,
 ):
     """Score a model on sentence pairs: masked loss and accuracy, BLEU and chrF."""
-    from keras_attention import corpora, decoding, scoring, storage
-    from keras_attention.translator import Translator
+    from keras_attention import corpora, decoding, storage
+    from keras_attention.translation import evaluation
+    from keras_attention.translation.translator import Translator
 
     if part not in ("all", *corpora.Split._fields):
         choices = ", ".join(("all", *corpora.Split._fields))
@@ -40,7 +41,7 @@ def evaluate(
         pairs = getattr(corpora.split(pairs), part)
     translator = Translator.load(run)
     with storage.written_whole(hypotheses) if hypotheses else nullcontext() as path:
-        report = scoring.evaluate(
+        report = evaluation.evaluate(
             translator,
             pairs,
             beam=beam,

@@ -54,7 +54,7 @@ def export(
     if "keras" not in sys.modules:  # a model that was trained on another backend is the same here
         os.environ["KERAS_BACKEND"] = "tensorflow"
     from keras_attention import decoding
-    from keras_attention.translator import Translator
+    from keras_attention.translation.translator import Translator
 
     decoding.check_options(**options)
     write(Translator.load(run), kind, out, force=force, **options)

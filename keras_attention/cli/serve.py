@@ -4,20 +4,18 @@ from typing import Annotated
 
 import typer
 
-from keras_attention import serving
 from keras_attention.cli.console import progress
 from keras_attention.cli.options import Run
+from keras_attention.translation import web
 
 
 def serve(
     run: Run,
-    port: Annotated[
-        int, typer.Option(min=1, max=65535, help="Where the page listens.")
-    ] = serving.PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where the page listens.")] = web.PORT,
     host: Annotated[
         str,
         typer.Option(help="`127.0.0.1` is for this computer alone, `0.0.0.0` for its network too."),
-    ] = serving.HOST,
+    ] = web.HOST,
     open_browser: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in a browser.")
     ] = True,
@@ -31,10 +29,10 @@ def serve(
 
     Needs the extra `demo`.
     """
-    serving.check_installed()
-    serving.check_address(host, port)
-    from keras_attention.translator import Translator
+    web.check_installed()
+    web.check_address(host, port)
+    from keras_attention.translation.translator import Translator
 
     translator = Translator.load(run)
-    serving.warm_up(translator, progress("Warming up"))
-    serving.serve(translator, host, port, open_browser)
+    web.warm_up(translator, progress("Warming up"))
+    web.serve(translator, host, port, open_browser)

@@ -82,8 +82,8 @@ def translate(
     With several sentences, `--plot casa.png` writes `casa-1.png`, `casa-2.png`, …
     """
     from keras_attention import decoding, plotting
-    from keras_attention.translation import check_choice
-    from keras_attention.translator import Translator
+    from keras_attention.translation.result import check_choice
+    from keras_attention.translation.translator import Translator
 
     if plot and plot.suffix.lower() == ".gif":
         plotting.check_animation_path(plot)
@@ -130,7 +130,7 @@ def _picture(plot, layer, head, heads, layers, text, of, pieces, dark, context_r
     Raises:
         ValueError: they do not go together, or there is no file to draw to.
     """
-    from keras_attention.translation import KINDS_OF_ATTENTION
+    from keras_attention.translation.result import KINDS_OF_ATTENTION
 
     moves = bool(plot) and plot.suffix.lower() == ".gif"
     chosen = {

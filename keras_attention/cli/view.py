@@ -26,7 +26,7 @@ def view(
     """
     from keras_attention import decoding
     from keras_attention.plotting.interactive import check_view_path
-    from keras_attention.translator import Translator
+    from keras_attention.translation.translator import Translator
 
     check_view_path(out)
     search = {

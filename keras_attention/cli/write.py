@@ -31,7 +31,7 @@ def write(
 
     `keras-attention lab characters --text FILE` trains one on any text.
     """
-    from keras_attention.writer import Writer, check_writing
+    from keras_attention.lab.writer import Writer, check_writing
 
     options = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     check_writing(prompt, length, seed, **options)

@@ -13,13 +13,13 @@ import numpy as np
 
 from keras_attention import lab, models, runs
 from keras_attention.decoding import Generator
+from keras_attention.lab.writer import Scribe
 from keras_attention.models.encoder_decoder import check_sizes
 from keras_attention.training import (
     MaskedCrossentropy,
     WarmUp,
     compile_for_training,
 )
-from keras_attention.writer import Scribe
 
 POLICIES = ("float32", "mixed_bfloat16")
 CHARACTERS = 66  # of Tiny Shakespeare, and padding

@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_attention.layers import TransformerEncoderLayer
 from keras_attention.text import END, SPECIAL_WORDS, START, UNKNOWN
-from keras_attention.translator import CONTEXT_FILE, TARGET_FILE
+from keras_attention.translation.translator import CONTEXT_FILE, TARGET_FILE
 
 _BLANK = "<blank>"  # CTranslate2 wants a word for each id, and no word is empty
 _MOST_POSITIONS = 1024  # its own limit of a sentence

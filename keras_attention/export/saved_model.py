@@ -13,7 +13,7 @@ from keras_attention.export.formats import check_backend
 from keras_attention.export.text_graph import Reader, join, spell
 from keras_attention.text import END, PADDING, START
 from keras_attention.text.normalization import import_tensorflow_text
-from keras_attention.translator import MOST_TOKENS
+from keras_attention.translation.translator import MOST_TOKENS
 
 
 def write_saved_model(translator, folder, *, max_length=50, beam=1, length_penalty=0.6):

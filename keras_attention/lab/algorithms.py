@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from keras_attention import tasks
+from keras_attention.lab import tasks
 from keras_attention.lab.experiment import Experiment
 from keras_attention.lab.report import Figure
 from keras_attention.models import build_neural_turing_machine, tapes

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
-from keras_attention import decoding, evaluation, models, training
+from keras_attention import decoding, metrics, models, training
 from keras_attention.lab.experiment import Experiment
 from keras_attention.lab.report import Figure
+from keras_attention.lab.tasks import clips
 from keras_attention.plotting import plot_clip_attention, plot_curves
-from keras_attention.tasks import clips
 
 CONTENDERS = {
     "attention": "with attention",
@@ -157,17 +157,17 @@ def alignment_error_rates(view, tests):
         for row, weights in enumerate(_look(view, drawn)):
             words = set(np.flatnonzero(drawn.content[row]))
             length = len(clips.words_of(drawn.ids[row]))
-            links = evaluation.alignment_from_weights(weights)
+            links = metrics.alignment_from_weights(weights)
             looked.append({link for link in links if link[1] in words})
-            links = evaluation.diagonal_alignment(int(seen[row]), length)
+            links = metrics.diagonal_alignment(int(seen[row]), length)
             diagonal.append({link for link in links if link[1] in words})
             spans = drawn.spans[row]
             elsewhere += [1 - (spans[word][1] - spans[word][0]) / seen[row] for word in words]
             possible.append({(frame, word) for word in words for frame in range(*spans[word])})
     none = [set() for _ in possible]
     return {
-        "attention": evaluation.alignment_error_rate(looked, none, possible),
-        "diagonal": evaluation.alignment_error_rate(diagonal, none, possible),
+        "attention": metrics.alignment_error_rate(looked, none, possible),
+        "diagonal": metrics.alignment_error_rate(diagonal, none, possible),
         "chance": float(np.mean(elsewhere)),
     }
 

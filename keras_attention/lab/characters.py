@@ -13,10 +13,7 @@ from keras import ops
 
 from keras_attention.lab.experiment import Experiment
 from keras_attention.lab.report import Figure
-from keras_attention.models import build_character_model
-from keras_attention.plotting import plot_attention, plot_curves
-from keras_attention.storage import written_whole
-from keras_attention.tasks import (
+from keras_attention.lab.tasks import (
     RECALL_CHARACTERS,
     Characters,
     covering_windows,
@@ -26,6 +23,10 @@ from keras_attention.tasks import (
     load_text,
     split_text,
 )
+from keras_attention.lab.writer import Writer, check_place
+from keras_attention.models import build_character_model
+from keras_attention.plotting import plot_attention, plot_curves
+from keras_attention.storage import written_whole
 from keras_attention.training import (
     MaskedAccuracy,
     MaskedCrossentropy,
@@ -33,7 +34,6 @@ from keras_attention.training import (
     StopOnDivergence,
     WarmUp,
 )
-from keras_attention.writer import Writer, check_place
 
 LABELS = {
     "lstm": "LSTM",

@@ -8,9 +8,9 @@ from keras import layers, ops
 
 from keras_attention.lab.experiment import Experiment
 from keras_attention.lab.report import Figure
+from keras_attention.lab.tasks import SILENCE, speak
 from keras_attention.ops import ctc_alignment, ctc_loss
 from keras_attention.plotting import plot_attention
-from keras_attention.tasks import SILENCE, speak
 from keras_attention.training import StopOnDivergence
 
 PICTURE = "alignment.png"

@@ -8,10 +8,10 @@ import numpy as np
 
 from keras_attention.lab.experiment import Experiment
 from keras_attention.lab.report import Figure
+from keras_attention.lab.tasks import load_digits, scatter_digits
 from keras_attention.models import build_deep_recurrent_attention, build_recurrent_attention
 from keras_attention.ops import glimpse
 from keras_attention.plotting import plot_curves, plot_glimpses
-from keras_attention.tasks import load_digits, scatter_digits
 from keras_attention.training import StopOnDivergence
 
 SIZE, SCALES = 8, 2  # of a glimpse: patches of 8 × 8 cells, over 8 × 8 and 16 × 16 pixels

@@ -8,9 +8,9 @@ from keras import ops
 
 from keras_attention.lab.experiment import Experiment
 from keras_attention.lab.report import Figure
+from keras_attention.lab.tasks.digits import load_digits
 from keras_attention.layers import Hopfield
 from keras_attention.plotting import plot_curves, plot_patterns
-from keras_attention.tasks.digits import load_digits
 
 CURVES, PICTURE = "retrieval.png", "digits.png"
 WIDTH, STEPS = 64, 5

@@ -12,15 +12,15 @@ import numpy as np
 from keras_attention import training
 from keras_attention.lab.experiment import Experiment
 from keras_attention.lab.report import Figure
-from keras_attention.models import build_memory_network, memory_hops, set_linear
-from keras_attention.plotting import plot_curves, plot_hops
-from keras_attention.tasks import (
+from keras_attention.lab.tasks import (
     generate_stories,
     learn_words,
     load_babi,
     story_arrays,
 )
-from keras_attention.tasks.stories import TASKS, longest
+from keras_attention.lab.tasks.stories import TASKS, longest
+from keras_attention.models import build_memory_network, memory_hops, set_linear
+from keras_attention.plotting import plot_curves, plot_hops
 
 CURVES, PICTURE, BASELINE_PICTURE = "curves.png", "hops.png", "hops-baseline.png"
 HOPS = {1: 1, 2: 3}  # by task, where nobody says

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import keras
 
-from keras_attention import scoring
-from keras_attention.translator import read_sentences
+from keras_attention.translation import evaluation
+from keras_attention.translation.translator import read_sentences
 
 EVENTS_FOLDER = "events"
 
@@ -59,7 +59,7 @@ class TranslateEachEpoch(keras.callbacks.Callback):
         """Return BLEU by name, of the sample if there is one."""
         if not self.sample:
             return {}
-        scores = scoring.bleu(self.translator, self.sample)
+        scores = evaluation.bleu(self.translator, self.sample)
         return {"val_bleu": scores.as_written.value, "val_bleu_words": scores.words.value}
 
     def _pictures(self, epoch):

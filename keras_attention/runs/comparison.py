@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_attention import scoring
 from keras_attention.plotting import plot_by_length
 from keras_attention.runs.run import HISTORY_FILE, ensure
 from keras_attention.runs.settings import CHOICES, Settings
 from keras_attention.storage import written_whole
+from keras_attention.translation import evaluation
 
 RESULTS_FILE, PICTURE_FILE = "comparison.json", "bleu-by-length.png"
 CONTENDERS = {
@@ -77,9 +77,9 @@ def compare(parts, folder, settings=None, *, sources=None, verbose="auto", progr
             verbose=verbose,
         )
         seconds[name] = None if found else round(time.perf_counter() - start, 1)
-        report = scoring.evaluate(translator, parts.test, progress=progress)
+        report = evaluation.evaluate(translator, parts.test, progress=progress)
         overall[name] = report.bleu_words.value
-        ranges, counts, by_length[name] = scoring.bleu_by_length(report.hypotheses, parts.test)
+        ranges, counts, by_length[name] = evaluation.bleu_by_length(report.hypotheses, parts.test)
     comparison = Comparison(ranges, counts, overall, by_length, seconds)
     _leave(comparison, folder)
     return comparison

@@ -21,7 +21,7 @@ from keras_attention.training import (
     StopOnDivergence,
     compile_for_training,
 )
-from keras_attention.translator import CONFIG_FILE, FORMAT, Translator, read_config
+from keras_attention.translation.translator import CONFIG_FILE, FORMAT, Translator, read_config
 
 CHECKPOINTS, WATCHED_FOLDER = "checkpoints", "watched"
 HISTORY_FILE, CURVES_FILE = "history.json", "curves.png"

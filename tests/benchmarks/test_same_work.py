@@ -148,7 +148,7 @@ def translators(tmp_path_factory):
 
     from keras_attention import models
     from keras_attention.text import SPECIAL_WORDS, Vocabulary
-    from keras_attention.translator import Translator
+    from keras_attention.translation.translator import Translator
 
     words = [f"{a}{b}" for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "el")]
     vocabularies = Vocabulary([*SPECIAL_WORDS, *words[:83]]), Vocabulary([*SPECIAL_WORDS, *words])
@@ -202,7 +202,7 @@ def test_what_is_no_transformer_is_not_converted(tmp_path):
     from examples.benchmarks.ctranslate2_model import Converter
     from keras_attention import models
     from keras_attention.text import SPECIAL_WORDS, Vocabulary
-    from keras_attention.translator import Translator
+    from keras_attention.translation.translator import Translator
 
     vocabularies = [Vocabulary(SPECIAL_WORDS)] * 2
     Translator(models.build_rnn_attention(4, 4, units=2), *vocabularies).save(tmp_path / "run")

@@ -85,7 +85,7 @@ def translators(vocabularies):
     import numpy as np
 
     from keras_attention import models
-    from keras_attention.translator import Translator
+    from keras_attention.translation.translator import Translator
 
     small = {"units": 24, "num_layers": 2, "num_heads": 3, "feed_forward_dim": 29}
     kinds = {
@@ -117,7 +117,7 @@ def translators(vocabularies):
 @pytest.fixture(scope="session")
 def with_words(sentences, vocabularies):
     """Return those of the sentences that a translator takes, whatever its tokens."""
-    from keras_attention.translator import MOST_TOKENS
+    from keras_attention.translation.translator import MOST_TOKENS
 
     def fits(sentence):
         read = (getattr(vocabularies, kind)[0] for kind in ("word", "wordpiece"))

@@ -46,7 +46,7 @@ def test_what_is_no_transformer_is_refused(translators, tmp_path):
 
 def test_heads_of_another_width_are_refused(vocabularies, tmp_path):
     from keras_attention.models import build_transformer
-    from keras_attention.translator import Translator
+    from keras_attention.translation.translator import Translator
 
     small = {"units": 6, "num_layers": 1, "num_heads": 2, "key_dim": 5, "feed_forward_dim": 7}
     model = build_transformer(*map(len, vocabularies.word), **small)

@@ -121,7 +121,7 @@ def test_the_folder_has_all_that_a_program_needs(exported):
 
 def test_a_model_in_bfloat16_is_refused(tmp_path, vocabularies):
     from keras_attention.models import build_rnn_attention
-    from keras_attention.translator import Translator
+    from keras_attention.translation.translator import Translator
 
     model = build_rnn_attention(*map(len, vocabularies.word), units=4, dtype="mixed_bfloat16")
     with pytest.raises(ValueError, match="compute in float32, got bfloat16 for memory_values"):

@@ -6,8 +6,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_attention import tasks
-from keras_attention.lab import algorithms
+from keras_attention.lab import algorithms, tasks
 from keras_attention.models import build_neural_turing_machine
 
 

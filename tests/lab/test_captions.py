@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_attention.lab import captions
-from keras_attention.tasks import clips
+from keras_attention.lab.tasks import clips
 
 
 def test_clips_are_padded_to_one_size():

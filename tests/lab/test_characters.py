@@ -7,7 +7,7 @@ import pytest
 
 from keras_attention import lab
 from keras_attention.lab import characters
-from keras_attention.writer import Writer
+from keras_attention.lab.writer import Writer
 from tests.conftest import files
 
 TEXT = "the cat sat on the mat, and the dog lay by the log. " * 20

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from keras_attention.lab import glimpses
-from keras_attention.tasks.digits import Digits, Scenes
+from keras_attention.lab.tasks.digits import Digits, Scenes
 
 
 def scenes(labels):

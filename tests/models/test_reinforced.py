@@ -9,7 +9,7 @@ from keras_attention.layers import HardAttention
 from keras_attention.models import Reinforced
 from tests.models.training import ONE_STEP, XLA
 from tests.numerics import gradient
-from tests.test_training import LABELS, LOGITS, crossentropies
+from tests.training.test_losses import LABELS, LOGITS, crossentropies
 
 SLOTS, KINDS = 5, 3
 

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("ops", "layers", "decoding", "training", "corpora", "text", "evaluation")
+ROOMS = ("ops", "layers", "decoding", "training", "corpora", "text", "metrics")
 
 
 def modules(room, root=ROOT):
@@ -15,7 +15,7 @@ def modules(room, root=ROOT):
 
 
 def room_of(module):
-    """Return the room of a module: "ops" for "ops/masks.py", "evaluation" for "evaluation.py"."""
+    """Return the room of a module: "ops" for "ops/masks.py", "metrics" for "metrics.py"."""
     return module.split("/")[0].removesuffix(".py")
 
 

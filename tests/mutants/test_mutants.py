@@ -13,7 +13,7 @@ from tests.mutants.record import Record, Result
 
 SOURCE = "def is_small(x: int | str):\n    return x < 3\n"
 MUTATED = SOURCE.replace("<", "<=")
-SEEN = "from keras_attention import evaluation as e; print(e.is_small(3))"
+SEEN = "from keras_attention import metrics as e; print(e.is_small(3))"
 
 
 @pytest.fixture
@@ -26,8 +26,8 @@ def checkout(tmp_path):
     (tmp_path / "keras_attention" / "__init__.py").touch()
     (tmp_path / "tests").mkdir()
     (tmp_path / "setup.cfg").write_text("[tool:pytest]\nmarkers =\n    slow\n    thorough\n")
-    (tmp_path / "tests" / "test_evaluation.py").write_text(
-        "import pytest\nfrom keras_attention.evaluation import is_small\n"
+    (tmp_path / "tests" / "test_metrics.py").write_text(
+        "import pytest\nfrom keras_attention.metrics import is_small\n"
         "def test_two():\n    assert is_small(2)\n"
         "@pytest.mark.thorough\ndef test_three():\n    assert not is_small(3)\n"
     )
@@ -76,10 +76,10 @@ def test_the_tests_of_the_module_come_first():
 
 
 def test_a_room_is_known_to_have_changed(checkout):
-    before = rooms.fingerprint("evaluation", checkout)
-    assert rooms.fingerprint("evaluation", checkout) == before
+    before = rooms.fingerprint("metrics", checkout)
+    assert rooms.fingerprint("metrics", checkout) == before
     (checkout / "keras_attention" / "ops.py").write_text(MUTATED)
-    assert rooms.fingerprint("evaluation", checkout) != before
+    assert rooms.fingerprint("metrics", checkout) != before
 
 
 # The sample
@@ -137,13 +137,13 @@ def test_a_mutant_is_imported_by_a_process_and_by_all_that_it_starts(checkout):
 import inspect, subprocess, sys
 from pathlib import Path
 from tests.mutants import loader
-mutant = loader.describe("evaluation.py", {MUTATED!r}, Path.cwd())
+mutant = loader.describe("metrics.py", {MUTATED!r}, Path.cwd())
 loader.serve_everywhere(mutant, Path.cwd())
 {SEEN}
 print("<=" in inspect.getsource(e.is_small))
 subprocess.run([sys.executable, "-c", {SEEN!r}], check=True)
 """
-    file = checkout / "keras_attention" / "evaluation.py"
+    file = checkout / "keras_attention" / "metrics.py"
     assert python(code, checkout) == ["True", "True", "True"]
     assert file.read_text() == SOURCE
     assert python(SEEN, checkout) == ["False"]
@@ -163,13 +163,13 @@ from tests.mutants import child, forks, loader, rooms
 from tests.mutants.record import SUITES
 child.SECONDS_MORE = 1
 rooms.ROOT = Path.cwd()
-files = rooms.room_tests("evaluation", rooms.ROOT)
+files = rooms.room_tests("metrics", rooms.ROOT)
 def trial(name, source, suite, limits):
-    mutant = source and loader.describe("evaluation.py", source, rooms.ROOT)
+    mutant = source and loader.describe("metrics.py", source, rooms.ROOT)
     return child.Trial(name, [[], files], SUITES[suite], mutant, limits)
 def finished(trial, outcome):
     print(trial.subject, outcome.passed, outcome.ran, outcome.how)
-limits = {{"tests/test_evaluation.py": 0.1, child.START: 9}}
+limits = {{"tests/test_metrics.py": 0.1, child.START: 9}}
 forks.run_all([
     trial("clean", None, "everyday", {{}}),
     trial("survives", {MUTATED!r}, "everyday", limits),
@@ -179,9 +179,9 @@ forks.run_all([
 ], 2, finished)
 """
     assert sorted(python(code, checkout)) == [
-        "breaks False 0 tests/test_evaluation.py",
+        "breaks False 0 tests/test_metrics.py",
         "clean True 1 ",
-        "dies False 1 tests/test_evaluation.py::test_three",
+        "dies False 1 tests/test_metrics.py::test_three",
         "hangs False 0 took too long",
         "survives True 1 ",
     ]

@@ -8,9 +8,10 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_attention import runs, scoring
+from keras_attention import runs
 from keras_attention.runs.callbacks import TranslateEachEpoch
-from keras_attention.translator import Translator
+from keras_attention.translation import evaluation
+from keras_attention.translation.translator import Translator
 from tests.conftest import RUN_FILES, files
 
 SENTENCES = ["El niño come.", "¿La casa es roja?"]
@@ -76,7 +77,7 @@ def test_the_score_of_the_last_epoch_is_that_of_the_model_then(tiny_run, watched
     history = json.loads((watched / "history.json").read_text())
     best = int(np.argmin(history["val_masked_loss"]))
     sample = tiny_run.validation[:: len(tiny_run.validation) // 5][:5]
-    scores = scoring.bleu(Translator.load(watched), sample)
+    scores = evaluation.bleu(Translator.load(watched), sample)
     assert history["val_bleu"][best] == pytest.approx(scores.as_written.value)
     assert history["val_bleu_words"][best] == pytest.approx(scores.words.value)
 

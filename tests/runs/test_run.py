@@ -14,11 +14,12 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_attention import corpora, runs, scoring
+from keras_attention import corpora, runs
 from keras_attention.corpora import Pair
 from keras_attention.runs.settings import Settings
 from keras_attention.text import normalize
-from keras_attention.translator import Translator
+from keras_attention.translation import evaluation
+from keras_attention.translation.translator import Translator
 from tests.conftest import RUN_FILES, files
 
 
@@ -69,7 +70,7 @@ def test_a_run_learns(tiny_run):
 
 
 def test_the_weights_of_the_best_epoch_are_kept(tiny_run):
-    report = scoring.evaluate(tiny_run.translator, tiny_run.validation, batch_size=13)
+    report = evaluation.evaluate(tiny_run.translator, tiny_run.validation, batch_size=13)
     losses = history(tiny_run.folder)["val_masked_loss"]
     assert report.loss == pytest.approx(min(losses), rel=1e-5)
 
@@ -123,7 +124,7 @@ def test_every_model_trains_translates_plots_and_loads_again(tiny_run, tmp_path,
     policy = runs.read_settings(folder)["dtype_policy"]
     decoder = translator.model.get_layer("decoder")
     assert {layer.dtype_policy.name for layer in decoder.layers if layer.weights} == {policy}
-    report = scoring.evaluate(translator, tiny_run.validation, batch_size=13)
+    report = evaluation.evaluate(translator, tiny_run.validation, batch_size=13)
     rounding = 1e-5 if policy == "float32" else 1e-2
     assert report.loss == pytest.approx(min(history(folder)["val_masked_loss"]), rel=rounding)
 

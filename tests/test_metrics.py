@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from keras_attention import evaluation
-from keras_attention.evaluation import (
+from keras_attention import metrics
+from keras_attention.metrics import (
     Score,
     alignment_error_rate,
     alignment_from_weights,
@@ -228,16 +228,16 @@ print("sacrebleu" in sys.modules)
 
 def test_length_ranges_hold_at_least_so_many_sentences_and_every_sentence():
     lengths = [*[3] * 4, *[4] * 49, *[5] * 141, *[6] * 312, *[10] * 63, *[11] * 24, *[13] * 5]
-    ranges = evaluation.length_ranges(lengths, 61)
+    ranges = metrics.length_ranges(lengths, 61)
     assert ranges == [(3, 5), (6, 6), (10, 13)]
     assert all(any(a <= length <= b for a, b in ranges) for length in lengths)
-    assert evaluation.length_ranges([7, 2, 2], 1) == [(2, 2), (7, 7)]
-    assert evaluation.length_ranges([7, 2, 2], 30) == [(2, 7)]
+    assert metrics.length_ranges([7, 2, 2], 1) == [(2, 2), (7, 7)]
+    assert metrics.length_ranges([7, 2, 2], 30) == [(2, 7)]
     # what is left over joins the last range, whether it is one length or three
-    assert evaluation.length_ranges([1, 2, 5], 2) == [(1, 5)]
-    assert evaluation.length_ranges([1, 2, 2, 2, 5, 6, 8], 4) == [(1, 8)]
+    assert metrics.length_ranges([1, 2, 5], 2) == [(1, 5)]
+    assert metrics.length_ranges([1, 2, 2, 2, 5, 6, 8], 4) == [(1, 8)]
 
 
 def test_no_length_is_an_error():
     with pytest.raises(ValueError, match="at least one length, got none"):
-        evaluation.length_ranges([], 3)
+        metrics.length_ranges([], 3)

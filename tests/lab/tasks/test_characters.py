@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from keras_attention import tasks
-from keras_attention.tasks import characters
-from keras_attention.tasks.characters import RECALL_CHARACTERS as LETTERS
+from keras_attention.lab import tasks
+from keras_attention.lab.tasks import characters
+from keras_attention.lab.tasks.characters import RECALL_CHARACTERS as LETTERS
 
 
 def rng(seed=0):

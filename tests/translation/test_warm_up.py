@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_attention import models
-from keras_attention import translator as room
 from keras_attention.corpora import BUCKETS
 from keras_attention.text import SPECIAL_WORDS, Vocabulary
-from keras_attention.translator import Translator
+from keras_attention.translation import translator as room
+from keras_attention.translation.translator import Translator
 
 LIMIT = 6  # tokens of a translation, fewer than of the shortest bucket
 SIZE = 7

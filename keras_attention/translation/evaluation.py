@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import keras
 
-from keras_attention import evaluation
+from keras_attention import metrics
 from keras_attention.corpora import Batches
 from keras_attention.plotting import merge_tokens
 from keras_attention.text import normalize, split_words
 from keras_attention.training import compile_for_training
-from keras_attention.translation import mean_attention
+from keras_attention.translation.result import mean_attention
 
 
 class Report(NamedTuple):
@@ -22,17 +22,17 @@ class Report(NamedTuple):
 
     loss: float
     accuracy: float
-    bleu_words: evaluation.Score
-    bleu: evaluation.Score
-    chrf: evaluation.Score
+    bleu_words: metrics.Score
+    bleu: metrics.Score
+    chrf: metrics.Score
     hypotheses: list
 
 
 class Bleu(NamedTuple):
     """BLEU of translations: on sentences `as_written`, and on normalised lower-cased `words`."""
 
-    as_written: evaluation.Score
-    words: evaluation.Score
+    as_written: metrics.Score
+    words: metrics.Score
 
 
 class AlignmentErrorRates(NamedTuple):
@@ -70,7 +70,7 @@ def evaluate(translator, pairs, *, batch_size=64, **options):
         measured["masked_accuracy"],
         scores.words,
         scores.as_written,
-        evaluation.chrf(hypotheses, references),
+        metrics.chrf(hypotheses, references),
         hypotheses,
     )
 
@@ -113,9 +113,7 @@ def _translated(translator, batches, batch_size, options):
 def _bleu(hypotheses, references):
     """Return `Bleu` of translations."""
     normalized = [[normalize(text) for text in texts] for texts in (hypotheses, references)]
-    return Bleu(
-        evaluation.bleu(hypotheses, references), evaluation.bleu(*normalized, normalized=True)
-    )
+    return Bleu(metrics.bleu(hypotheses, references), metrics.bleu(*normalized, normalized=True))
 
 
 def bleu_by_length(hypotheses, pairs):
@@ -134,13 +132,13 @@ def bleu_by_length(hypotheses, pairs):
         ValueError: there are no pairs.
     """
     lengths = [len(split_words(pair.context)) for pair in pairs]
-    ranges = evaluation.length_ranges(lengths, max(30, len(pairs) / 20))
+    ranges = metrics.length_ranges(lengths, max(30, len(pairs) / 20))
     counts, scores = [], []
     for shortest, longest in ranges:
         rows = [row for row, length in enumerate(lengths) if shortest <= length <= longest]
         counts.append(len(rows))
         scores.append(
-            evaluation.bleu(
+            metrics.bleu(
                 [normalize(hypotheses[row]) for row in rows],
                 [normalize(pairs[row].target) for row in rows],
                 normalized=True,
@@ -176,10 +174,10 @@ def alignment_error_rates(translator, pairs, *, batch_size=64):
             )
         ]
         words = merge_tokens(mean_attention(each)[:-1, 1:-1], *groups)
-        predicted.append(evaluation.alignment_from_weights(words))
-        diagonal.append(evaluation.diagonal_alignment(*words.shape[::-1]))
+        predicted.append(metrics.alignment_from_weights(words))
+        diagonal.append(metrics.diagonal_alignment(*words.shape[::-1]))
         gold.append(set(pair.links))
     return AlignmentErrorRates(
-        evaluation.alignment_error_rate(predicted, gold),
-        evaluation.alignment_error_rate(diagonal, gold),
+        metrics.alignment_error_rate(predicted, gold),
+        metrics.alignment_error_rate(diagonal, gold),
     )

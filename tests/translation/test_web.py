@@ -12,12 +12,13 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_attention import cli, models, serving
+from keras_attention import cli, models
 from keras_attention.installing import pip_install
-from keras_attention.serving import Answer, answer, known_examples
 from keras_attention.text import SPECIAL_WORDS, Vocabulary
-from keras_attention.translation import Candidate, Translation
-from keras_attention.translator import Translator
+from keras_attention.translation import web
+from keras_attention.translation.result import Candidate, Translation
+from keras_attention.translation.translator import Translator
+from keras_attention.translation.web import Answer, answer, known_examples
 
 MARKUP = "</script><img src=x onerror=alert(1)>"
 
@@ -61,7 +62,7 @@ def text_of(markup):
 
 
 def test_a_sentence_is_answered_by_its_translation_and_a_frame(translator):
-    sentence = serving.EXAMPLES[0]
+    sentence = web.EXAMPLES[0]
     given = answer(translator, sentence)
     expected = translator(sentence)
     assert given.text == expected.text
@@ -76,8 +77,8 @@ def test_a_sentence_is_answered_by_its_translation_and_a_frame(translator):
 
 
 def test_a_beam_lists_what_it_found(translator):
-    given = answer(translator, serving.EXAMPLES[0], beam=3)
-    expected = translator(serving.EXAMPLES[0], beam=3, n_best=3)
+    given = answer(translator, web.EXAMPLES[0], beam=3)
+    expected = translator(web.EXAMPLES[0], beam=3, n_best=3)
     assert given.candidates == tuple((each.text, each.score) for each in expected.candidates)
     assert given.html.count("<tr>") == 1 + 3
     for text, score in given.candidates:
@@ -99,14 +100,14 @@ def test_the_options_reach_the_translator():
 def test_the_choices_go_together():
     from keras_attention.decoding import check_options
 
-    for beam in serving.BEAMS:
-        check_options(beam=beam, n_best=beam, temperature=serving.TEMPERATURES[0])
-    for temperature in serving.TEMPERATURES:
-        check_options(beam=serving.BEAMS[0], temperature=temperature)
+    for beam in web.BEAMS:
+        check_options(beam=beam, n_best=beam, temperature=web.TEMPERATURES[0])
+    for temperature in web.TEMPERATURES:
+        check_options(beam=web.BEAMS[0], temperature=temperature)
     # The programs of each choice stay
-    from keras_attention.translator import MOST_GENERATORS
+    from keras_attention.translation.translator import MOST_GENERATORS
 
-    assert len(serving.BEAMS) + len(serving.TEMPERATURES) - 1 <= MOST_GENERATORS
+    assert len(web.BEAMS) + len(web.TEMPERATURES) - 1 <= MOST_GENERATORS
 
 
 # What is said
@@ -181,7 +182,7 @@ def test_the_page_says_only_once_what_was_found():
 
 
 def test_only_examples_of_which_every_word_is_known_are_offered(translator):
-    assert known_examples(translator) == [serving.EXAMPLES[0]]
+    assert known_examples(translator) == [web.EXAMPLES[0]]
 
 
 @pytest.mark.thorough
@@ -191,7 +192,7 @@ def test_the_bundled_corpus_knows_the_words_of_all_examples():
     pairs = Grammar.load().generate(20_000, seed=0)
     vocabulary = Vocabulary.learn((pair.context for pair in pairs), size=1000)
     translator = SimpleNamespace(context_vocabulary=vocabulary)
-    assert known_examples(translator) == list(serving.EXAMPLES)
+    assert known_examples(translator) == list(web.EXAMPLES)
 
 
 def test_after_warming_up_the_first_example_compiles_nothing(translator):
@@ -201,10 +202,10 @@ def test_after_warming_up_the_first_example_compiles_nothing(translator):
         seen.extend(lengths)
         return seen
 
-    serving.warm_up(translator, progress)
+    web.warm_up(translator, progress)
     made = translator.programs
     # Who has learned nothing writes 50 words, and looking back from these takes a longer program
-    translator(serving.EXAMPLES[0], attention=False)
+    translator(web.EXAMPLES[0], attention=False)
     assert seen == [10]
     assert translator.programs == made
 
@@ -247,11 +248,11 @@ def test_without_gradio_one_line_says_what_to_install(run, monkeypatch):
     message = f"the page needs Gradio: {pip_install('demo')}"
     assert run("none") == failed(message)
     with pytest.raises(ImportError, match="the page needs Gradio"):
-        serving.page(None)
+        web.page(None)
 
 
 def test_a_port_in_use_is_one_line(run, monkeypatch):
-    monkeypatch.setattr(serving, "check_installed", lambda: None)
+    monkeypatch.setattr(web, "check_installed", lambda: None)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         message = f"port {port} of 127.0.0.1 is in use: choose another one, such as {port + 1}"
@@ -259,7 +260,7 @@ def test_a_port_in_use_is_one_line(run, monkeypatch):
 
 
 def test_a_run_that_is_not_there_is_one_line(run, monkeypatch, port):
-    monkeypatch.setattr(serving, "check_installed", lambda: None)
+    monkeypatch.setattr(web, "check_installed", lambda: None)
     assert run("none", "--port", port) == failed("there is no model folder none")
 
 
@@ -272,7 +273,7 @@ def test_a_run_that_is_not_there_is_one_line(run, monkeypatch, port):
     ],
 )
 def test_an_address_that_cannot_be_is_one_line(run, monkeypatch, options, message):
-    monkeypatch.setattr(serving, "check_installed", lambda: None)
+    monkeypatch.setattr(web, "check_installed", lambda: None)
     status, out, errors = run("none", *options)
     assert (status, out, errors.count("\n")) == (2, "", 1)
     assert message in errors
@@ -280,10 +281,10 @@ def test_an_address_that_cannot_be_is_one_line(run, monkeypatch, options, messag
 
 def test_the_options_reach_the_page(run, monkeypatch, port):
     served = []
-    monkeypatch.setattr(serving, "check_installed", lambda: None)
+    monkeypatch.setattr(web, "check_installed", lambda: None)
     monkeypatch.setattr(Translator, "load", lambda folder: folder)
-    monkeypatch.setattr(serving, "warm_up", lambda *given: None)
-    monkeypatch.setattr(serving, "serve", lambda *given: served.append(given))
+    monkeypatch.setattr(web, "warm_up", lambda *given: None)
+    monkeypatch.setattr(web, "serve", lambda *given: served.append(given))
     assert run("run", "--port", port, "--no-open") == (0, "", "")
     assert [(str(folder), *rest) for folder, *rest in served] == [("run", "127.0.0.1", port, False)]
 
@@ -299,7 +300,7 @@ def test_neither_keras_nor_gradio_is_loaded_before_it_is_used():
     program = """
 import sys
 import keras_attention_command
-from keras_attention import serving
+from keras_attention.translation import web
 print([name for name in ("keras", "numpy", "gradio") if name in sys.modules])
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -4,13 +4,13 @@ Every generator takes a `numpy.random.Generator` and draws afresh, so that nothi
 heart. Knows no model.
 """
 
-from keras_attention.tasks.algorithms import (
+from keras_attention.lab.tasks.algorithms import (
     Sequences,
     associative_recall,
     copy,
     repeat_copy,
 )
-from keras_attention.tasks.characters import (
+from keras_attention.lab.tasks.characters import (
     RECALL_CHARACTERS,
     Characters,
     Recall,
@@ -21,10 +21,10 @@ from keras_attention.tasks.characters import (
     load_text,
     split_text,
 )
-from keras_attention.tasks.clips import Clips, draw_clips
-from keras_attention.tasks.digits import Digits, Scenes, load_digits, scatter_digits
-from keras_attention.tasks.frames import SILENCE, Speech, speak
-from keras_attention.tasks.stories import (
+from keras_attention.lab.tasks.clips import Clips, draw_clips
+from keras_attention.lab.tasks.digits import Digits, Scenes, load_digits, scatter_digits
+from keras_attention.lab.tasks.frames import SILENCE, Speech, speak
+from keras_attention.lab.tasks.stories import (
     Question,
     generate_stories,
     learn_words,

@@ -6,14 +6,15 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_attention import evaluation, scoring
+from keras_attention import metrics
 from keras_attention.corpora.grammar import AlignedPair
 from keras_attention.text import Vocabulary, normalize
+from keras_attention.translation import evaluation
 
 
 @pytest.fixture(scope="module")
 def report(tiny_run):
-    return scoring.evaluate(tiny_run.translator, tiny_run.validation, batch_size=13)
+    return evaluation.evaluate(tiny_run.translator, tiny_run.validation, batch_size=13)
 
 
 def test_the_scores_are_those_of_a_count_by_hand(tiny_run, report):
@@ -39,7 +40,7 @@ def test_the_scores_are_those_of_a_count_by_hand(tiny_run, report):
     assert report.bleu.value == pytest.approx(expected)
     expected = sacrebleu.corpus_chrf(texts, [references]).score
     assert report.chrf.value == pytest.approx(expected)
-    expected = evaluation.bleu(
+    expected = metrics.bleu(
         [normalize(text) for text in texts], [normalize(r) for r in references], normalized=True
     )
     assert 0 < expected.value == pytest.approx(report.bleu_words.value)
@@ -47,7 +48,7 @@ def test_the_scores_are_those_of_a_count_by_hand(tiny_run, report):
 
 def test_no_pairs_have_no_scores(tiny_run):
     with pytest.raises(ValueError, match="at least one sentence pair, got none"):
-        scoring.evaluate(tiny_run.translator, [])
+        evaluation.evaluate(tiny_run.translator, [])
 
 
 def test_alignment_error_rates_of_a_case_by_hand(tiny_run, monkeypatch):
@@ -73,7 +74,7 @@ def test_alignment_error_rates_of_a_case_by_hand(tiny_run, monkeypatch):
         return [{"cross_attention": [weights]} for weights in (first, second)]
 
     monkeypatch.setattr(translator, "look", look)
-    rates = scoring.alignment_error_rates(translator, pairs, batch_size=3)
+    rates = evaluation.alignment_error_rates(translator, pairs, batch_size=3)
     # 4 links are right; attention has 3 of them in 4, the diagonal (1, 1) alone in 4.
     assert rates.attention == pytest.approx(1 - 2 * 3 / (4 + 4))
     assert rates.diagonal == pytest.approx(1 - 2 * 1 / (4 + 4))
@@ -87,7 +88,7 @@ def test_bleu_by_length_scores_each_range_apart():
         AlignedPair("uno dos tres cuatro", targets[1], ()),
     ]
     hypotheses = [targets[0]] * 31 + [targets[0]] * 37 + [targets[1]]
-    ranges, counts, scores = scoring.bleu_by_length(hypotheses, pairs)
+    ranges, counts, scores = evaluation.bleu_by_length(hypotheses, pairs)
     assert (ranges, counts) == ([(2, 2), (3, 4)], [31, 38])
     assert scores[0] == pytest.approx(100)
     assert scores[1] < 20

@@ -12,12 +12,12 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_attention import models
-from keras_attention import translator as room
 from keras_attention.plotting import merge_words
 from keras_attention.storage import written_whole
 from keras_attention.text import SPECIAL_WORDS, Vocabulary, WordPieces, normalize
-from keras_attention.translation import Translation, mean_attention
-from keras_attention.translator import Translator
+from keras_attention.translation import translator as room
+from keras_attention.translation.result import Translation, mean_attention
+from keras_attention.translation.translator import Translator
 
 FILES = ["config.json", "context_vocabulary.txt", "model.keras", "target_vocabulary.txt"]
 

@@ -9,9 +9,9 @@ import pytest
 from keras import ops
 
 from keras_attention import models
+from keras_attention.lab.tasks import Characters
+from keras_attention.lab.writer import Writer
 from keras_attention.models.character_model import KINDS
-from keras_attention.tasks import Characters
-from keras_attention.writer import Writer
 from tests.numerics import as_numpy
 
 CHARACTERS = Characters(" abcdefghijklm")

@@ -15,7 +15,7 @@ from keras_attention.corpora import BUCKETS, bucket_of
 from keras_attention.decoding import Generated, Generator, Programs
 from keras_attention.storage import written_whole
 from keras_attention.text import END, KINDS, SPECIAL_WORDS, START, UNKNOWN, shortened
-from keras_attention.translation import AXES, Candidate, Translation, layers_of
+from keras_attention.translation.result import AXES, Candidate, Translation, layers_of
 
 FORMAT = 2
 MODEL_FILE, CONFIG_FILE = "model.keras", "config.json"

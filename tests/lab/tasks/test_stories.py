@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from keras_attention.tasks import (
+from keras_attention.lab.tasks import (
     Question,
     generate_stories,
     learn_words,
@@ -13,7 +13,7 @@ from keras_attention.tasks import (
     read_stories,
     story_arrays,
 )
-from keras_attention.tasks.stories import PEOPLE, PLACES, THINGS, longest
+from keras_attention.lab.tasks.stories import PEOPLE, PLACES, THINGS, longest
 
 STORIES = """\
 1 Mary moved to the bathroom.

@@ -12,9 +12,9 @@ from keras import ops
 
 from keras_attention import __version__
 from keras_attention.decoding import check_options, generate
+from keras_attention.lab.tasks import Characters
 from keras_attention.models import continuation, initial_state, look_back
 from keras_attention.storage import written_whole
-from keras_attention.tasks import Characters
 
 FORMAT = 1
 MODEL_FILE, CONFIG_FILE = "model.keras", "config.json"

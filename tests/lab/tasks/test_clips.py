@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from keras_attention.tasks import clips
+from keras_attention.lab.tasks import clips
 from keras_attention.text import END, START
 
 COUNT, HEIGHT, WIDTH, SIDE = 23, 13, 17, 5

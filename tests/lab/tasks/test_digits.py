@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_attention.tasks import Digits, load_digits, scatter_digits
+from keras_attention.lab.tasks import Digits, load_digits, scatter_digits
 
 B, H, W = 53, 19, 31
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from keras_attention.translation import (
+from keras_attention.translation.result import (
     Translation,
     check_choice,
     layers_of,

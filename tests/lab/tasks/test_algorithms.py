@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_attention.tasks import associative_recall, copy, repeat_copy
+from keras_attention.lab.tasks import associative_recall, copy, repeat_copy
 
 B, BITS = 31, 5
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from keras_attention.tasks import SILENCE, speak
+from keras_attention.lab.tasks import SILENCE, speak
 
 
 def speech(noise=0.0, seed=0):

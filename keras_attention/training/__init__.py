@@ -1,0 +1,20 @@
+"""Training: what `fit` minimizes, reports and schedules, and what watches over it."""
+
+from keras_attention.training.callbacks import RunCheckpoint, SeedEachEpoch, StopOnDivergence
+from keras_attention.training.compile import compile_for_training
+from keras_attention.training.losses import MaskedCrossentropy, token_weights
+from keras_attention.training.metrics import MaskedAccuracy, MaskedLoss
+from keras_attention.training.schedules import WarmUp, vaswani_peak
+
+__all__ = [
+    "MaskedAccuracy",
+    "MaskedCrossentropy",
+    "MaskedLoss",
+    "RunCheckpoint",
+    "SeedEachEpoch",
+    "StopOnDivergence",
+    "WarmUp",
+    "compile_for_training",
+    "token_weights",
+    "vaswani_peak",
+]

@@ -1,0 +1,90 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_attention.training import MaskedCrossentropy, WarmUp, compile_for_training
+from tests.numerics import as_numpy
+
+V = 11  # words
+
+
+def word_by_word():
+    """A model in which each word hangs on one word of the context: the smallest that can learn."""
+    keras.utils.set_random_seed(7)
+    inputs = keras.Input((7,), dtype="int32")
+    x = keras.layers.Embedding(V, 5)(inputs)
+    return keras.Model(inputs, keras.layers.Dense(V)(x))
+
+
+def test_compiled_with_warm_up_adam_is_that_of_the_paper():
+    model = word_by_word()
+    compile_for_training(model, 0.3, warm_up=3, decay_steps=11, label_smoothing=0.1)
+    optimizer = model.optimizer.get_config()
+    assert (optimizer["beta_1"], optimizer["beta_2"], optimizer["epsilon"]) == (0.9, 0.98, 1e-9)
+    schedule = optimizer["learning_rate"]["config"]
+    assert schedule == {"peak": 0.3, "warm_up": 3, "decay_steps": 11}
+    assert model.loss.label_smoothing == 0.1
+
+
+def test_compiled_without_warm_up_adam_is_that_of_keras():
+    model = word_by_word()
+    compile_for_training(model, 0.01)
+    ours, theirs = model.optimizer.get_config(), keras.optimizers.Adam(0.01).get_config()
+    assert {**ours, "name": 0} == {**theirs, "name": 0}
+    assert model.loss.label_smoothing == 0
+    assert model.jit_compile == (keras.backend.backend() != "torch")
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow traces twice")
+def test_a_step_is_traced_once(monkeypatch):
+    """Also the first one: the variables of optimizer and metrics are there beforehand."""
+    model = word_by_word()
+    compile_for_training(model, jit_compile=False)
+    traced = []
+    train_step = model.train_step
+    monkeypatch.setattr(model, "train_step", lambda data: traced.append(data) or train_step(data))
+    ids = np.ones((4, 7), "int32")
+    model.fit(ids, ids, batch_size=2, epochs=2, verbose=0)
+    assert len(traced) == 1
+
+
+def test_compiling_leaves_the_metrics_as_if_nothing_had_been_seen():
+    model = word_by_word()
+    compile_for_training(model)
+    assert [float(np.sum(as_numpy(each))) for each in model.metrics_variables] == [0.0] * 6
+
+
+def test_the_metrics_are_those_of_the_answers_themselves():
+    """A smoothed loss cannot be compared with another; the metrics can."""
+    model = word_by_word()
+    compile_for_training(model, label_smoothing=0.1)
+    ids = np.array([[1, 2, 3, 4, 5, 6, 7]], "int32")
+    found = model.evaluate(ids, ids, verbose=0, return_dict=True)
+    logits = model.predict_on_batch(ids)
+    expected = float(MaskedCrossentropy()(ids, logits))
+    assert found["masked_loss"] == pytest.approx(expected, rel=1e-5)
+    smoothed = float(MaskedCrossentropy(0.1)(ids, logits))
+    assert found["loss"] == pytest.approx(smoothed, rel=1e-5)
+    assert smoothed != pytest.approx(expected, rel=1e-5)
+
+
+def test_a_saved_training_goes_on_with_its_schedule_and_its_smoothing(tmp_path):
+    ids = np.random.default_rng(0).integers(1, V, (4, 7), "int32")
+    data = {"x": ids, "y": ids[:, ::-1], "batch_size": 4, "shuffle": False, "verbose": 0}
+    options = {"warm_up": 3, "decay_steps": 11, "label_smoothing": 0.1}
+    whole, interrupted = word_by_word(), word_by_word()
+    for model in (whole, interrupted):
+        compile_for_training(model, 0.3, **options)
+    losses = whole.fit(**data, epochs=7).history["loss"]
+    interrupted.fit(**data, epochs=4)
+    interrupted.save(tmp_path / "model.keras")
+    resumed = keras.saving.load_model(tmp_path / "model.keras")
+    assert int(resumed.optimizer.iterations) == 4
+    assert float(resumed.optimizer.learning_rate) == pytest.approx(float(WarmUp(0.3, 3, 11)(4)))
+    assert resumed.loss.label_smoothing == 0.1
+    ours, theirs = resumed.optimizer.get_config(), whole.optimizer.get_config()
+    assert {**ours, "name": 0} == {**theirs, "name": 0}
+    rest = resumed.fit(**data, epochs=3).history["loss"]
+    np.testing.assert_allclose(rest, losses[4:], rtol=1e-5)
+    for one, other in zip(resumed.get_weights(), whole.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
