@@ -55,6 +55,7 @@ lab: $(VENV)/package
 lint: $(VENV)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 
 # Every subject, into examples/benchmarks/results; BENCH="decoding --corpus FILE --rnn RUN --transformer RUN"
 # measures some, on sentences and with models from outside.

@@ -106,7 +106,7 @@ PICTURES |= {  # those that are a part of another
     "AttendThenRecur": PICTURES["AttentionRNN"],
     "BagOfWords": PICTURES["MemoryHop"],
     "GlimpseNetwork": PICTURES["GlimpseRNN"],
-    "Looks": PICTURES["GlimpseRNN"],
+    "Glimpses": PICTURES["GlimpseRNN"],
     "MemoryTimes": PICTURES["MemoryHop"],
     "build_neural_turing_machine": PICTURES["NTMCell"],
     "build_memory_network": PICTURES["MemoryHop"],

@@ -325,7 +325,7 @@ where = np.maximum(dense(network.place, place), 0)
 ours = np.maximum(dense(network.what, what) + dense(network.where, where), 0)
 np.testing.assert_allclose(ours, seen, atol=1e-5)
 
-eye = layers.GlimpseRNN(network, keras.layers.SimpleRNNCell(11), looks=4)
+eye = layers.GlimpseRNN(network, keras.layers.SimpleRNNCell(11), num_glimpses=4)
 for name, value in eye(scenes.pictures[:3])._asdict().items():
     print(f"{name:18} {tuple(value.shape)}")
 print(f"a glimpse has {SCALES * SIZE**2} cells, a picture {SHAPE[0] * SHAPE[1]} pixels")
@@ -415,7 +415,7 @@ eyes, read_right, looked = {}, {}, {}
 for policy in ("learned", "centre"):
     keras.utils.set_random_seed(0)
     model = models.build_recurrent_attention(
-        (*SHAPE, 1), looks=LOOKS, size=SIZE, scales=SCALES, policy=policy
+        (*SHAPE, 1), num_glimpses=LOOKS, size=SIZE, scales=SCALES, policy=policy
     )
     seconds = train_eye(model, to_learn)
     outputs = {name: ops.convert_to_numpy(x) for name, x in model(scenes.pictures).items()}
@@ -524,7 +524,7 @@ print(f"{'a mean':12} {100 * everywhere:5.1f} %")
 # %%
 model = eyes["learned"]
 _, height, width, channels = scenes.pictures.shape
-after_each = model.get_layer("looks")(scenes.pictures).outputs
+after_each = model.get_layer("glimpses")(scenes.pictures).outputs
 logits = ops.convert_to_numpy(model.get_layer("logits")(after_each))
 for number, said in enumerate(logits.argmax(axis=-1).T, start=1):
     print(f"after look {number}: {100 * (said == scenes.labels[:, 0]).mean():5.1f} % right")

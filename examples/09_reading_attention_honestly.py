@@ -179,7 +179,7 @@ source_words = [[spelling for _, spelling in split_words(pair.context)] for pair
 
 def looks(translator):
     """Where a translator looks in every held-out pair: (T + 1, S), the last row for [END]."""
-    found = translator.look(source_ids, target_ids[:, 1:])
+    found = translator.attend(source_ids, target_ids[:, 1:])
     return [each["cross_attention"][0][:, 1:-1] for each in found]
 
 

@@ -2,6 +2,7 @@
 
 The rooms, in reading order; a module imports only modules that stand above it:
 
+- `types`: what signatures call an array and a shape.
 - `ops`: the mathematics, pure functions over `keras.ops`: masks, scores, and what to do with them:
   soft, hard and local lookups, attention with a state, CTC; the sinusoids of positions.
 - `layers`: thin Keras layers over `ops`: the context-sensitive memory with its menu of scores, and
@@ -58,6 +59,7 @@ _ROOMS = (
     "storage",
     "text",
     "translation",
+    "types",
 )
 _NAMES = {
     "Grammar": "corpora",

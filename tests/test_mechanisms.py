@@ -85,7 +85,7 @@ def models_of_the_lab():
         models.build_captioner((4, 4, 1), target_vocabulary_size=7, units=2, filters=(2,)),
         models.build_memory_network(vocabulary_size=7, units=2),
         models.build_neural_turing_machine(rows=3, width=2, units=2),
-        models.build_recurrent_attention((4, 4, 1), looks=2, size=2, scales=1, units=2),
+        models.build_recurrent_attention((4, 4, 1), num_glimpses=2, size=2, scales=1, units=2),
     ]
 
 

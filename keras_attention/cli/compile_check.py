@@ -35,7 +35,7 @@ def compile_check(
         int | None, typer.Option(help="Number of ids.", show_default="each model's own")
     ] = None,
     dtype_policy: Annotated[str, typer.Option(help="`float32` or `mixed_bfloat16`.")] = "float32",
-    share: Annotated[
+    utilization: Annotated[
         float | None,
         typer.Option(
             help="Of the chips' bfloat16 peak that a model was seen to reach elsewhere, such as "
@@ -65,18 +65,18 @@ def compile_check(
 
     sizes = programs.Sizes(batch_size, length, units, vocabulary, dtype_policy)
     described = topologies.describe(topology)
-    if share is not None:
-        scaling.check_share(share, described)
+    if utilization is not None:
+        scaling.check_utilization(utilization, described)
     reports = tpu.check(model or ["all"], described, sizes, progress)
     estimates = {}
-    if share is not None:
+    if utilization is not None:
         trained = [each for each in reports if each.step == "training" and not each.error]
-        estimates = {each.model: scaling.estimate(each, described, share) for each in trained}
+        estimates = {each.model: scaling.estimate(each, described, utilization) for each in trained}
     if as_json:
         print(json.dumps(_as_json(described, sizes, reports, estimates), indent=2))
     else:
         _print_table(described, sizes, reports)
-        _print_estimates(sizes, share, estimates)
+        _print_estimates(sizes, utilization, estimates)
     failed = [report for report in reports if report.error]
     for report in failed:
         print(
@@ -162,9 +162,9 @@ def _counted(number, what):
     return f"{number} {what}{'s' * (number > 1)}"
 
 
-def _print_estimates(sizes, share, estimates):
+def _print_estimates(sizes, utilization, estimates):
     if estimates:
-        print(f"\nA training step at {share:.3g} of the peak, calculated, in milliseconds:\n")
+        print(f"\nA training step at {utilization:.3g} of the peak, calculated, in milliseconds:\n")
         print("model                     computing   memory  talking      all  examples a second")
     for name, each in estimates.items():
         times = (1000 * seconds for seconds in (*each, each.seconds))

@@ -201,11 +201,11 @@ def train(
     `tensorflow`.
     """
     arguments = locals()
-    from keras_attention.distribution import Processes, watched
+    from keras_attention.distribution import Processes, supervised
 
     joint = Processes(coordinator, process_id, processes, timeout)
     if joint.are_several:
-        watched(lambda: _train(arguments, joint), joint)
+        supervised(lambda: _train(arguments, joint), joint)
     else:
         _train(arguments, joint)
 

@@ -119,7 +119,7 @@ def translate(
         if plot:
             several = len(translations) > 1
             path = plot.with_stem(f"{plot.stem}-{number}") if several else plot
-            with plotting.page(dark):
+            with plotting.page_style(dark):
                 getattr(translation, draw)(path, **picture)
             print(f"Where the model looked: {path}", file=sys.stderr)
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_attention.corpora.grammar_files import (
-    START,
+    START_SYMBOL,
     Features,
     GrammarFiles,
     Pattern,
@@ -112,11 +112,13 @@ class Grammar:
         pairs: dict[str, AlignedPair] = {}
         misses = 0
         while len(pairs) < count and misses < PATIENCE:
-            pair = self._write(next(self._derive(START, {}, lambda *ways: _shuffled(*ways, rng))))
+            pair = self._write(
+                next(self._derive(START_SYMBOL, {}, lambda *ways: _shuffled(*ways, rng)))
+            )
             misses = misses + 1 if pair.context in pairs else 0
             pairs.setdefault(pair.context, pair)
         if len(pairs) < count:
-            for node in self._derive(START, {}, _in_order):
+            for node in self._derive(START_SYMBOL, {}, _in_order):
                 pair = self._write(node)
                 pairs.setdefault(pair.context, pair)
                 if len(pairs) == count:
@@ -131,7 +133,7 @@ class Grammar:
     @cached_property
     def size(self) -> int:
         """How many derivations the grammar has: it cannot give more sentences than that."""
-        return sum(self._tally(START, ()).values())
+        return sum(self._tally(START_SYMBOL, ()).values())
 
     def _count(self, category: str, wanted: tuple) -> Counter:
         """How many derivations a category has for each set of features that they can end with."""

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 MARKS = frozenset(".?!,¿")
-START = "Sentence"
+START_SYMBOL = "Sentence"
 
 Features = dict[str, frozenset[str]]
 Pattern = dict[str, str | frozenset[str]]  # a string is a variable
@@ -235,8 +235,8 @@ def _rule(where: str, weight: float, features, spanish: list[Item], english: lis
 
 def _check(ways: dict[str, list], known: dict[str, set[str]]):
     """Refuse features that a category does not have, and rules that lead back to themselves."""
-    if START not in ways:
-        raise ValueError(f"grammar.txt, line 1: there is no rule for {START}")
+    if START_SYMBOL not in ways:
+        raise ValueError(f"grammar.txt, line 1: there is no rule for {START_SYMBOL}")
     done: set[str] = set()
 
     def visit(category: str, path: tuple[str, ...]):

@@ -1,7 +1,7 @@
 """Training on several devices and in several processes, by the engines that the backends have.
 
 - `Processes`: those that train one model together (JAX), and what they tell one another.
-- `watched`: one line about how a process ended, also where its own engine ends it.
+- `supervised`: one line about how a process ended, also where its own engine ends it.
 - `Distribution`, `spread`: over which devices a batch, and maybe the vocabulary, is spread.
 
 How a run is distributed is no part of what decides its outcome: the same seed and the same batches
@@ -16,7 +16,7 @@ _NAMES = {
     "Processes": "processes",
     "ReplicatedCrossentropy": "replicas",
     "spread": "strategies",
-    "watched": "watch",
+    "supervised": "supervision",
 }
 
 __all__ = [*_NAMES]

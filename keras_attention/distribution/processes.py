@@ -87,7 +87,7 @@ class Processes:
         Raises:
             ValueError: the backend is not JAX, or the others count differently.
             ConnectionError: the others do not come, or one is lost. JAX ends the process in some
-                of these cases; see `watched`.
+                of these cases; see `supervised`.
         """
         if not self.are_several:
             yield self

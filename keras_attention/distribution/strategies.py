@@ -126,7 +126,7 @@ class Distribution:
         with self.scope():
             _assign(variables, values)
 
-    def share(self, model, read):
+    def broadcast(self, model, read):
         """Let the first process `read` weights into a model, and give them to every process."""
         if self.is_first:
             read()

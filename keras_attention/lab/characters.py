@@ -250,7 +250,7 @@ def _plot_looks(path, writer, text, label):
     """Draw where a writer looks back in a text: the head that looks back the farthest."""
     text = text[:48]
     back = np.arange(len(text))[:, None] - np.arange(len(text))
-    heads = [head for weights in writer.look(text) for head in weights]
+    heads = [head for weights in writer.attend(text) for head in weights]
     farthest = max(heads, key=lambda head: (head * back).sum())
     plot_attention(
         farthest,

@@ -159,7 +159,7 @@ EXPERIMENTS = {
         run=partial(
             run,
             setting=ONE,
-            build=partial(build_recurrent_attention, looks=4, size=SIZE, scales=SCALES),
+            build=partial(build_recurrent_attention, num_glimpses=4, size=SIZE, scales=SCALES),
             bars={
                 "learned": (0.7, None),
                 "centre": (None, 0.5),
@@ -174,7 +174,7 @@ EXPERIMENTS = {
         run=partial(
             run,
             setting=TWO,
-            build=partial(build_deep_recurrent_attention, looks=2, size=SIZE, scales=SCALES),
+            build=partial(build_deep_recurrent_attention, num_glimpses=2, size=SIZE, scales=SCALES),
             bars={
                 "learned": (0.6, None),
                 "centre": (None, 0.2),

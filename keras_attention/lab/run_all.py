@@ -84,7 +84,7 @@ def perform_all(runs, folder, *, quick=False, verbose="auto", tell=print):
                 **run.options,
             )
         with written_whole(folder / PAGE_FILE) as path:
-            path.write_text(page(runs, reports), encoding="utf-8")
+            path.write_text(results_page(runs, reports), encoding="utf-8")
     return reports
 
 
@@ -98,7 +98,7 @@ def _found(folder, run, quick):
     return report if found == wanted else None
 
 
-def page(runs, reports):
+def results_page(runs, reports):
     """Write reports as Markdown: a section an experiment, a table of figures, the pictures."""
     lines = [
         "# The lab: every figure as it was measured",

@@ -13,7 +13,7 @@ from keras import ops
 from keras_attention import __version__
 from keras_attention.decoding import check_options, generate
 from keras_attention.lab.tasks import Characters
-from keras_attention.models import continuation, initial_state, look_back
+from keras_attention.models import character_attention, continuation, initial_state
 from keras_attention.storage import written_whole
 
 FORMAT = 1
@@ -46,7 +46,7 @@ class Writer:
             raise ValueError(f"window must be at least 2, got {window}")
         self.model, self.characters, self.window = model, characters, window
         self.config = dict(config or {})
-        self._look = look_back(model)
+        self._attention_view = character_attention(model)
         self._scribes = {}
 
     def __call__(self, prompt, length=500, *, temperature=0.8, top_k=0, top_p=1.0, seed=0):
@@ -81,7 +81,7 @@ class Writer:
             ids += scribe.write(ids[-(self.window // 2) :], rng)
         return self.characters.decode(ids[written : written + length])
 
-    def look(self, text):
+    def attend(self, text):
         """Return where each character of a text looked back to.
 
         Args:
@@ -98,7 +98,7 @@ class Writer:
                 f"text must have 1 to {self.window} characters, the window of the model, got "
                 f"{len(text)}"
             )
-        outputs = self._look.predict_on_batch(self.characters.encode(text)[None])
+        outputs = self._attention_view.predict_on_batch(self.characters.encode(text)[None])
         return [weights[0] for weights in outputs["decoder_self_attention"]]
 
     def save(self, folder):

@@ -11,7 +11,7 @@ from keras_attention.layers.attention_rnn import AttendThenRecur, AttentionRNN, 
 from keras_attention.layers.context_sensitive_memory import ContextSensitiveMemory
 from keras_attention.layers.dense_multi_head_attention import DenseMultiHeadAttention
 from keras_attention.layers.feed_forward import FeedForward
-from keras_attention.layers.glimpses import GlimpseNetwork, GlimpseRNN, Looks
+from keras_attention.layers.glimpses import GlimpseNetwork, GlimpseRNN, Glimpses
 from keras_attention.layers.hard_attention import HardAttention
 from keras_attention.layers.hopfield import Hopfield
 from keras_attention.layers.keras_multi_head_attention import KerasMultiHeadAttention
@@ -60,7 +60,7 @@ __all__ = [
     "KerasMultiHeadAttention",
     "LearnedPositions",
     "LocationAwareAttention",
-    "Looks",
+    "Glimpses",
     "LuongAttention",
     "MemoryHop",
     "MemoryTimes",

@@ -1,4 +1,4 @@
-"""A network that looks: a glimpse, a thought, and from it where to look next.
+"""A recurrent network that chooses its glimpses: each state says where the next one is taken.
 
 l_t ~ N(tanh(W_l s_{t−1}), σ² I),   g_t = f_g(ρ(x, l_t), l_t),   h_t = cell(g_t, h_{t−1})
 """
@@ -17,8 +17,8 @@ MERGES = ("add", "multiply")
 POLICIES = ("learned", "centre", "random")
 
 
-class Looks(NamedTuple):
-    """What T looks left: all float32 but for `outputs` and `states`, which have the layer's dtype.
+class Glimpses(NamedTuple):
+    """What T glimpses gave: float32, but for `outputs` and `states`, which have the layer's dtype.
 
     `outputs` (B, T, U), the cell's after each glimpse; `states` (B, T, L), those that each place
     was chosen by; `locations` (B, T, 2), and `log_probabilities` (B, T) of them, 0 where there is
@@ -125,23 +125,24 @@ class GlimpseNetwork(WeightedLayer):
 
 @keras.saving.register_keras_serializable("keras_attention")
 class GlimpseRNN(WeightedLayer):
-    """Look at a picture several times, each time where the state before sends the eye.
+    """Take several glimpses of a picture, each at a location that the state before it chooses.
 
-    The core and the location network of Mnih et al. (2014), section 3.1. Before look t a place is
-    chosen by the state s_{t−1}: drawn around its mean in training, the mean itself afterwards,
+    The core and the location network of Mnih et al. (2014), section 3.1. The state s_{t−1} chooses
+    the location of glimpse t: in training it is drawn around the mean, in inference it is the mean,
 
         l_t ~ N(tanh(W_l s_{t−1}), σ² I),   g_t = f_g(x, l_t),   h_t = cell(g_t, h_{t−1}).
 
-    The state that chooses is h, or with a `locator`, a second cell above, its own, as in section 3
-    of Ba et al. (2015): s_t = locator(h_t, s_{t−1}). The choice has no gradient: train it by
-    REINFORCE (`keras_attention.models.Reinforced`) from the log-probabilities that are returned.
-    Their gradient stops before h, so that the choice of places does not disturb what is seen. All
-    states are 0 at first, so that the first look is near the middle, unless a first state is given.
+    The state that chooses is h; with a `locator`, a second cell above, it is the locator's state,
+    as in section 3 of Ba et al. (2015): s_t = locator(h_t, s_{t−1}). The choice has no gradient:
+    train it by REINFORCE (`keras_attention.models.Reinforced`) from the returned
+    log-probabilities. Their gradient stops before h, so that choosing locations does not disturb
+    what the glimpses teach. All states start at 0, which puts the first glimpse near the middle,
+    unless a first state is given.
 
     Args:
         network: a `GlimpseNetwork`.
         cell: a recurrent cell of Keras whose first state is what it outputs.
-        looks: T, the number of glimpses.
+        num_glimpses: T, the number of glimpses.
         locator: another such cell, or None.
         policy: `"learned"`; or, to compare with, `"centre"`: always the middle, or `"random"`:
             anywhere, also at inference.
@@ -156,8 +157,8 @@ class GlimpseRNN(WeightedLayer):
         training: whether to draw places around their means.
 
     Returns:
-        `Looks`. The locations are clipped to the picture, the log-probabilities those of the places
-        before they were.
+        `Glimpses`. The locations are clipped to the picture; the log-probabilities are those of the
+        locations before that.
 
     Raises:
         ValueError: a number is not positive, there is no such policy, `first_state` comes without
@@ -166,8 +167,9 @@ class GlimpseRNN(WeightedLayer):
     Example:
     >>> import keras, numpy as np
     >>> eye = GlimpseNetwork(units=16, size=4, scales=2)
-    >>> looks = GlimpseRNN(eye, keras.layers.SimpleRNNCell(11), looks=5)(np.ones((3, 8, 9, 1)))
-    >>> tuple(looks.outputs.shape), tuple(looks.locations.shape)
+    >>> layer = GlimpseRNN(eye, keras.layers.SimpleRNNCell(11), num_glimpses=5)
+    >>> glimpses = layer(np.ones((3, 8, 9, 1)))
+    >>> tuple(glimpses.outputs.shape), tuple(glimpses.locations.shape)
     ((3, 5, 11), (3, 5, 2))
 
     References:
@@ -179,7 +181,7 @@ class GlimpseRNN(WeightedLayer):
         self,
         network,
         cell,
-        looks,
+        num_glimpses,
         locator=None,
         policy="learned",
         deviation=0.15,
@@ -187,11 +189,18 @@ class GlimpseRNN(WeightedLayer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if looks < 1 or not deviation > 0:
-            raise ValueError(f"looks and deviation must be positive, got {looks} and {deviation}")
+        if num_glimpses < 1 or not deviation > 0:
+            raise ValueError(
+                f"num_glimpses and deviation must be positive, got {num_glimpses} and {deviation}"
+            )
         if policy not in POLICIES:
             raise ValueError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}")
-        self.network, self.cell, self.looks, self.locator = network, cell, looks, locator
+        self.network, self.cell, self.num_glimpses, self.locator = (
+            network,
+            cell,
+            num_glimpses,
+            locator,
+        )
         self.policy, self.deviation, self.seed = policy, deviation, seed
         self.generator = keras.random.SeedGenerator(seed)
         self.choose = keras.layers.Dense(
@@ -221,17 +230,17 @@ class GlimpseRNN(WeightedLayer):
         own, locators = zeros(self.cell), zeros(self.locator) if self.locator else []
         if first_state is not None:
             locators[0] = ops.cast(first_state, self.compute_dtype)
-        draws = self._draws((batch, self.looks, 2), training)
-        # The looks are few: written out, without a loop, XLA can arrange them all.
+        draws = self._draws((batch, self.num_glimpses, 2), training)
+        # The glimpses are few: written out, without a loop, XLA can arrange them all.
         steps = []
-        for look in range(self.looks):
+        for number in range(self.num_glimpses):
             state = (locators or own)[0]
-            location, log_probability = self._place(state, draws[:, look])
+            location, log_probability = self._place(state, draws[:, number])
             output, own = self.cell(self.network(pictures, location), own)
             if self.locator is not None:
                 _, locators = self.locator(ops.stop_gradient(output), locators)
             steps.append((output, state, location, log_probability))
-        return Looks(*(ops.stack(each, axis=1) for each in zip(*steps, strict=True)))
+        return Glimpses(*(ops.stack(each, axis=1) for each in zip(*steps, strict=True)))
 
     def _draws(self, shape, training):
         """Return what a place is made of beside its mean; a loop cannot draw on every backend."""
@@ -257,7 +266,7 @@ class GlimpseRNN(WeightedLayer):
         return {
             **super().get_config(),
             **{name: keras.saving.serialize_keras_object(part) for name, part in parts.items()},
-            "looks": self.looks,
+            "num_glimpses": self.num_glimpses,
             "policy": self.policy,
             "deviation": self.deviation,
             "seed": self.seed,

@@ -4,9 +4,9 @@ from keras_attention.models.bilstm_attention import build_bilstm_attention
 from keras_attention.models.captioner import build_captioner
 from keras_attention.models.character_model import (
     build_character_model,
+    character_attention,
     continuation,
     initial_state,
-    look_back,
 )
 from keras_attention.models.deep_recurrent_attention import build_deep_recurrent_attention
 from keras_attention.models.inference import Step, attention, encode, most_tokens, step
@@ -47,7 +47,7 @@ __all__ = [
     "continuation",
     "encode",
     "initial_state",
-    "look_back",
+    "character_attention",
     "memory_hops",
     "most_tokens",
     "set_linear",

@@ -59,8 +59,8 @@ def build_character_model(
     Returns:
         A functional `keras.Model`, ids (B, T) → logits (B, T, V) for the character after each. Its
         layer "decoder" is `{"ids", "state"}` → `{"logits", "state", "weights"}`. The view
-        `write_on` goes on from a state such as `initial_state` makes, so that a text may come one
-        character at a time; `look_back` shows the attention weights.
+        `continuation` continues from a state, which `initial_state` makes, so that a text may come
+        one character at a time; `character_attention` shows the attention weights.
 
     Raises:
         ValueError: there is no such kind, a size is not positive, the width of the Transformer is
@@ -202,7 +202,7 @@ def initial_state(decoder, ids, slots=0):
     return tree.map_structure(nothing, decoder.input["state"])
 
 
-def look_back(model):
+def character_attention(model):
     """Return the view of a character model that shows where each character looked back to.
 
     Returns:
@@ -212,5 +212,5 @@ def look_back(model):
     decoder = model.get_layer("decoder")
     outputs = decoder({"ids": model.input, "state": initial_state(decoder, model.input)})
     return keras.Model(
-        model.input, {"logits": outputs["logits"], **outputs["weights"]}, name="look_back"
+        model.input, {"logits": outputs["logits"], **outputs["weights"]}, name="character_attention"
     )

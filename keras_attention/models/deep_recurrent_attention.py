@@ -16,7 +16,7 @@ def build_deep_recurrent_attention(
     shape,
     labels=10,
     length=2,
-    looks=3,
+    num_glimpses=3,
     size=8,
     scales=2,
     units=128,
@@ -36,7 +36,7 @@ def build_deep_recurrent_attention(
         shape: height, width and channels of the pictures; the sides are multiples of `coarse`.
         labels: number of labels, V.
         length: N, labels a picture.
-        looks: glimpses a label.
+        num_glimpses: glimpses a label.
         size: cells of a patch along each side.
         scales: patches a glimpse, each twice as wide as the one before.
         units: width of the glimpse network and of both recurrent nets.
@@ -48,8 +48,8 @@ def build_deep_recurrent_attention(
 
     Returns:
         A `Reinforced` model, to be compiled without a loss: pictures (B, H, W, C) → a dict with
-        "logits" (B, N, V); "locations" (B, N·looks, 2), "log_probabilities" and "baseline"
-        (B, N·looks), as for `build_recurrent_attention`; the baseline is the number of errors that
+        "logits" (B, N, V); "locations" (B, N·G, 2), "log_probabilities" and "baseline"
+        (B, N·G), as for `build_recurrent_attention`; the baseline is the number of errors that
         is to be expected.
 
     Raises:
@@ -60,7 +60,7 @@ def build_deep_recurrent_attention(
         Ba, Mnih, Kavukcuoglu (2015), Multiple object recognition with visual attention,
         arXiv:1412.7755.
     """
-    check_sizes(labels=labels, length=length, looks=looks, units=units, coarse=coarse)
+    check_sizes(labels=labels, length=length, num_glimpses=num_glimpses, units=units, coarse=coarse)
     if len(shape) != 3 or not all(isinstance(size, int) for size in shape):
         raise ValueError(f"shape must be (height, width, channels) of pictures, got {shape}")
     if shape[0] % coarse or shape[1] % coarse:
@@ -75,11 +75,11 @@ def build_deep_recurrent_attention(
     core = GlimpseRNN(
         GlimpseNetwork(units, size, scales, merge="multiply", name="glimpse", dtype=dtype),
         layers.LSTMCell(units, name="core", dtype=dtype),
-        length * looks,
+        length * num_glimpses,
         locator=layers.LSTMCell(units, trainable=learns, name="locator", dtype=dtype),
         policy=policy,
         deviation=deviation,
-        name="looks",
+        name="glimpses",
         dtype=dtype,
     )
     to_logits = layers.Dense(labels, name="logits", dtype=dtype)
@@ -94,6 +94,6 @@ def build_deep_recurrent_attention(
         "baseline": ops.squeeze(baseline, -1),
         "locations": seen.locations,
         "log_probabilities": seen.log_probabilities,
-        "logits": to_logits(seen.outputs[:, looks - 1 :: looks]),
+        "logits": to_logits(seen.outputs[:, num_glimpses - 1 :: num_glimpses]),
     }
     return Reinforced(pictures, outputs, baseline="learned", cost="errors", name=name)

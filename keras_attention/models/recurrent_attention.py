@@ -14,7 +14,7 @@ from keras_attention.models.reinforced import Reinforced
 def build_recurrent_attention(
     shape,
     labels=10,
-    looks=4,
+    num_glimpses=4,
     size=8,
     scales=3,
     units=128,
@@ -28,7 +28,7 @@ def build_recurrent_attention(
     Args:
         shape: height, width and channels of the pictures.
         labels: number of labels, V.
-        looks: T, glimpses a picture.
+        num_glimpses: T, glimpses a picture.
         size: cells of a patch along each side.
         scales: patches a glimpse, each twice as wide as the one before.
         units: width of the glimpse network and of the core.
@@ -64,11 +64,11 @@ def build_recurrent_attention(
     core = GlimpseRNN(
         GlimpseNetwork(units, size, scales, name="glimpse", dtype=dtype),
         layers.SimpleRNNCell(units, activation="relu", name="core", dtype=dtype),
-        looks,
+        num_glimpses,
         locator=locator,
         policy=policy,
         deviation=deviation,
-        name="looks",
+        name="glimpses",
         dtype=dtype,
     )
     to_logits = layers.Dense(labels, name="logits", dtype=dtype)

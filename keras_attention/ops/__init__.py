@@ -29,7 +29,6 @@ from keras_attention.ops.kv_cache import (
     resize_cache,
 )
 from keras_attention.ops.local import gaussian, local_lookup, predicted_centres, window
-from keras_attention.ops.lookup import Lookup, lookup, retrieve
 from keras_attention.ops.masks import align_mask, causal_mask, masked_softmax, padding_mask
 from keras_attention.ops.positions import position_encoding, sinusoids
 from keras_attention.ops.projections import project
@@ -45,6 +44,7 @@ from keras_attention.ops.scores import (
     tanh_network,
     two_layer,
 )
+from keras_attention.ops.soft import Lookup, lookup, retrieve
 
 __all__ = [
     "HardLookup",

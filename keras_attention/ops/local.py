@@ -5,9 +5,9 @@
 
 from keras import ops
 
-from keras_attention.ops.lookup import Lookup, lookup
 from keras_attention.ops.masks import align_mask
 from keras_attention.ops.projections import project
+from keras_attention.ops.soft import Lookup, lookup
 
 
 def predicted_centres(query, kernel, v, lengths):

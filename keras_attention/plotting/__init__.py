@@ -13,7 +13,7 @@ from keras_attention.plotting.coloured import (
     plot_coloured_text,
 )
 from keras_attention.plotting.curves import plot_curves
-from keras_attention.plotting.figures import check_plot_path, page
+from keras_attention.plotting.figures import check_plot_path, page_style
 from keras_attention.plotting.glimpses import plot_glimpses
 from keras_attention.plotting.grid import plot_attention_grid
 from keras_attention.plotting.history import plot_history
@@ -32,7 +32,7 @@ __all__ = [
     "plot_attention_grid",
     "merge_tokens",
     "merge_words",
-    "page",
+    "page_style",
     "plot_by_length",
     "plot_clip_attention",
     "plot_coloured_text",

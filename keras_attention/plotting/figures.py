@@ -96,7 +96,7 @@ def boxes_for(texts):
     return dict.fromkeys(missing, "□")
 
 
-def page(dark=False):
+def page_style(dark=False):
     """Return a context whose pictures are drawn on a dark page, or as they are drawn anyway."""
     import matplotlib.style
 

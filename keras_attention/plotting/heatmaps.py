@@ -15,7 +15,7 @@ _LONGEST_LABEL = 20  # characters, of which the last may be an ellipsis
 _AS_WRITTEN = {"parse_math": False, "usetex": False}
 
 
-class Side(NamedTuple):
+class AxisWords(NamedTuple):
     """One side of a heat map: its name, its words, the positions of those that are unknown."""
 
     name: str
@@ -37,7 +37,7 @@ class Side(NamedTuple):
     def boxed(self, boxes):
         """Return the side with □ for the letters that the fonts lack."""
         words = [word.translate(boxes) for word in self.words]
-        return Side(self.name.translate(boxes), words, self.unknown)
+        return AxisWords(self.name.translate(boxes), words, self.unknown)
 
 
 def as_sides(context_tokens, target_tokens, unknown_context, unknown_target, axis_names):
@@ -51,7 +51,7 @@ def as_sides(context_tokens, target_tokens, unknown_context, unknown_target, axi
     ):
         words = _as_words(f"{argument}_tokens", tokens)
         positions = _positions(f"unknown_{argument}", unknown, len(words))
-        sides.append(Side(str(name), words, positions))
+        sides.append(AxisWords(str(name), words, positions))
     return sides
 
 

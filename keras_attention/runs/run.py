@@ -171,7 +171,7 @@ def _fit(run, settings, distribution, verbose):
 def _finish(run, folder, settings, config, distribution):
     """Return the translator of the best epoch, and leave it in the folder of the run."""
     best = build(settings, *run.vocabularies)
-    distribution.share(best, lambda: best.load_weights(run.checkpoint.last() / "best.keras"))
+    distribution.broadcast(best, lambda: best.load_weights(run.checkpoint.last() / "best.keras"))
     translator = Translator(best, *run.vocabularies, config)
     if distribution.is_first:
         _leave(folder, translator, run.checkpoint)

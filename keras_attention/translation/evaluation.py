@@ -163,7 +163,7 @@ def alignment_error_rates(translator, pairs, *, batch_size=64):
     """
     batches = _batched(translator, pairs, batch_size)
     written = batches.target_ids[:, 1:]
-    weights = translator.look(batches.context_ids, written, batch_size=batch_size)
+    weights = translator.attend(batches.context_ids, written, batch_size=batch_size)
     predicted, diagonal, gold = [], [], []
     for row, (pair, each) in enumerate(zip(pairs, weights, strict=True)):
         groups = [

@@ -57,7 +57,7 @@ class Translator:
         self.target_vocabulary = target_vocabulary
         self.config = dict(config or {})
         self._generators = {}
-        self._look = Programs(_weights_of(model))
+        self._attention = Programs(_weights_of(model))
 
     @property
     def programs(self):
@@ -66,7 +66,7 @@ class Translator:
         For each of the last 8 sets of options, and once more for `look`, there is at most one a
         bucket for a lone sentence, and one a bucket for the batches of a size.
         """
-        return len(self._look) + sum(len(each.programs) for each in self._generators.values())
+        return len(self._attention) + sum(len(each.programs) for each in self._generators.values())
 
     def __call__(self, sentences, *, attention=True, batch_size=64, **options):
         """Translate.
@@ -96,7 +96,9 @@ class Translator:
         generated = self.generate(ids, batch_size=batch_size, **options)
         weights = [{}] * len(ids)
         if attention:
-            weights = self.look(ids, [best[0].tokens for best in generated], batch_size=batch_size)
+            weights = self.attend(
+                ids, [best[0].tokens for best in generated], batch_size=batch_size
+            )
         return [
             self._translation(*parts)
             for parts in zip(sentences, tokens, generated, weights, strict=True)
@@ -205,14 +207,14 @@ class Translator:
                 ids = _padded([row] * count)
                 self.generate(ids, batch_size=batch_size, **options)
                 if attention:
-                    self.look(ids, [[END]] * count, batch_size=batch_size)
+                    self.attend(ids, [[END]] * count, batch_size=batch_size)
 
     def heads(self, of="cross"):
         """Return how many heads each layer of a kind of attention has; 1 where there are none."""
-        shapes = [each.shape for each in layers_of(self._look.model.output, of)]
+        shapes = [each.shape for each in layers_of(self._attention.model.output, of)]
         return [shape[1] if len(shape) == 4 else 1 for shape in shapes]
 
-    def look(self, ids, tokens, *, batch_size=64):
+    def attend(self, ids, tokens, *, batch_size=64):
         """Return where the model looks as it writes given tokens (teacher forcing).
 
         Args:
@@ -230,7 +232,7 @@ class Translator:
         results = [None] * len(ids)
         most = models.most_tokens(self.model)
         for rows, (context, target) in _batches((ids, fed), most, batch_size):
-            weights = self._look.predict_on_batch({"context": context, "target": target})
+            weights = self._attention.predict_on_batch({"context": context, "target": target})
             weights.pop("logits", None)
             for place, row in enumerate(rows):
                 counts = {"S": (ids[row] != 0).sum(), "T": (fed[row] != 0).sum()}

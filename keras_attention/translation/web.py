@@ -1,6 +1,6 @@
 """A local page: type a sentence, choose how it is searched, see where the model looked.
 
-What the page shows comes from `answer`, which knows nothing of Gradio; `page` lays it out and
+What the page shows comes from `answer`, which knows nothing of Gradio; `build_page` lays it out and
 `serve` keeps it open. Gradio is the extra `demo` and is imported when a page is built. Whatever
 stands in a sentence is escaped, and nothing is loaded from elsewhere.
 """
@@ -190,7 +190,7 @@ def check_address(host=HOST, port=PORT):
         raise OSError(reason) from error
 
 
-def page(translator):
+def build_page(translator):
     """Build the page: a sentence and how it is searched, its translation, and the view.
 
     Args:
@@ -282,7 +282,7 @@ def serve(translator, host=HOST, port=PORT, open_browser=True):
         OSError: one cannot listen there.
     """
     check_address(host, port)
-    blocks = page(translator)
+    blocks = build_page(translator)
     fonts = {"font": ("system-ui", "sans-serif"), "font_mono": ("ui-monospace", "monospace")}
     try:
         _, address, _ = blocks.launch(

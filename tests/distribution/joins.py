@@ -9,7 +9,7 @@ import sys
 import time
 
 import keras_attention_command  # noqa: F401  (as on the command line: nothing heavy is loaded yet)
-from keras_attention.distribution import Processes, watched
+from keras_attention.distribution import Processes, supervised
 
 
 def work(processes, what_else):
@@ -35,7 +35,7 @@ def main():
     _, coordinator, process_id, number, timeout, *what_else = sys.argv
     processes = Processes(coordinator, int(process_id), int(number), int(timeout))
     try:
-        watched(lambda: work(processes, what_else[0] if what_else else "3"), processes)
+        supervised(lambda: work(processes, what_else[0] if what_else else "3"), processes)
     except (ValueError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(2)

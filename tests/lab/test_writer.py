@@ -86,11 +86,11 @@ def test_writes_five_hundred_characters_in_a_few_seconds(writer):
 
 
 def test_shows_where_it_looked(writer):
-    looks = writer.look("a bad")
+    looks = writer.attend("a bad")
     assert len(looks) == {"lstm": 0, "lstm_attention": 1, "transformer": 2}[writer.config["kind"]]
     assert all(weights.shape == (3, 5, 5) for weights in looks)
     with pytest.raises(ValueError, match=r"text must have 1 to 14 characters.* got 15"):
-        writer.look("a" * 15)
+        writer.attend("a" * 15)
 
 
 def test_a_folder_gives_the_same_writer(writer, tmp_path):

@@ -1,4 +1,4 @@
-"""The glimpse network against its equation, and the network that looks."""
+"""The glimpse network against its equation, and the network that chooses them."""
 
 import keras
 import numpy as np
@@ -56,8 +56,8 @@ def test_the_network_is_its_equation(merge, hidden, width):
 @pytest.mark.parametrize("locator", [False, True])
 def test_what_looks_leave_is_that_of_one_look_after_the_other(locator):
     layer, x = make(locator, deviation=0.05), tensor(pictures())
-    looks = layer(x, training=True)
-    outputs, states, locations, densities = map(as_numpy, looks)
+    glimpses = layer(x, training=True)
+    outputs, states, locations, densities = map(as_numpy, glimpses)
     core, above = [ops.zeros((B, 7))], [ops.zeros((B, 13))] * 2
     kernel, bias = map(as_numpy, layer.choose.weights)
     for t in range(T):
@@ -66,11 +66,11 @@ def test_what_looks_leave_is_that_of_one_look_after_the_other(locator):
         off = locations[:, t] - np.tanh(state @ kernel + bias)  # from the mean
         density = -(off.astype(float) ** 2).sum(-1) / (2 * 0.05**2) - np.log(2 * np.pi * 0.05**2)
         np.testing.assert_allclose(densities[:, t], density, atol=1e-3)
-        output, core = layer.cell(layer.network(x, looks.locations[:, t]), core)
+        output, core = layer.cell(layer.network(x, glimpses.locations[:, t]), core)
         np.testing.assert_allclose(outputs[:, t], as_numpy(output), atol=1e-6)
         if locator:
             _, above = layer.locator(output, above)
-    for each, width in zip(looks[:3], (7, 13 if locator else 7, 2), strict=True):
+    for each, width in zip(glimpses[:3], (7, 13 if locator else 7, 2), strict=True):
         assert tuple(each.shape) == (B, T, width)
 
 
@@ -95,18 +95,18 @@ def test_in_training_places_are_drawn_around_the_mean_and_again_from_the_same_se
     repeated = again(x, training=True).locations
     np.testing.assert_array_equal(as_numpy(repeated), locations)
     np.testing.assert_allclose(locations[:, 0].std(), 0.2, atol=0.02)
-    distance = locations[:, 0] / 0.2  # of the first looks, whose mean is 0, none was clipped
+    distance = locations[:, 0] / 0.2  # of the first glimpses, whose mean is 0, none was clipped
     expected = -(distance**2).sum(-1) / 2 - np.log(2 * np.pi * 0.2**2)
     np.testing.assert_allclose(as_numpy(first.log_probabilities)[:, 0], expected, atol=1e-4)
 
 
 def test_it_looks_within_the_picture_and_the_density_is_that_before_the_clipping():
     x = tensor(np.repeat(pictures()[:1], 31, axis=0))
-    looks = make(deviation=3.0)(x, training=True)
-    assert abs(as_numpy(looks.locations)).max() == 1
-    at_the_edge = (abs(as_numpy(looks.locations)) == 1).any(-1)
-    density = as_numpy(looks.log_probabilities)
-    distance = as_numpy(looks.locations) / 3
+    glimpses = make(deviation=3.0)(x, training=True)
+    assert abs(as_numpy(glimpses.locations)).max() == 1
+    at_the_edge = (abs(as_numpy(glimpses.locations)) == 1).any(-1)
+    density = as_numpy(glimpses.log_probabilities)
+    distance = as_numpy(glimpses.locations) / 3
     clipped = -(distance**2).sum(-1) / 2 - np.log(2 * np.pi * 9)
     assert at_the_edge[:, 0].any()
     assert (density[:, 0][at_the_edge[:, 0]] < clipped[:, 0][at_the_edge[:, 0]]).all()
@@ -154,9 +154,9 @@ def test_who_does_not_choose_looks_at_the_middle_or_anywhere():
 @pytest.mark.parametrize("locator", [pytest.param(False, marks=pytest.mark.thorough), True])
 def test_a_model_survives_saving_and_a_compiled_step(tmp_path, locator):
     inputs = keras.Input((H, W, C))
-    looks = make(locator)(inputs)
-    outputs = {"outputs": looks.outputs, "log_probabilities": looks.log_probabilities}
-    model = keras.Model(inputs, {**outputs, "locations": looks.locations})
+    glimpses = make(locator)(inputs)
+    outputs = {"outputs": glimpses.outputs, "log_probabilities": glimpses.log_probabilities}
+    model = keras.Model(inputs, {**outputs, "locations": glimpses.locations})
     model.compile(
         "sgd",
         loss={"outputs": "mse", "log_probabilities": "mse", "locations": None},
@@ -173,7 +173,7 @@ def test_a_model_survives_saving_and_a_compiled_step(tmp_path, locator):
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, atol=1e-6, err_msg=name)
     config, twin = (each.layers[-1].get_config() for each in (model, loaded))
-    for name in ("looks", "policy", "deviation", "seed"):
+    for name in ("num_glimpses", "policy", "deviation", "seed"):
         assert config[name] == twin[name]
 
 
@@ -185,13 +185,17 @@ def test_mixed_precision_keeps_places_in_float32():
     finally:
         keras.config.set_dtype_policy("float32")
     for training in (False, True):  # with the same draws
-        expected, looks = (layer(tensor(pictures()), training=training) for layer in (exact, half))
-        dtypes = [keras.backend.standardize_dtype(each.dtype) for each in looks]
+        expected, glimpses = (
+            layer(tensor(pictures()), training=training) for layer in (exact, half)
+        )
+        dtypes = [keras.backend.standardize_dtype(each.dtype) for each in glimpses]
         assert dtypes == ["bfloat16", "bfloat16", "float32", "float32"]
         np.testing.assert_allclose(
-            as_numpy(looks.locations), as_numpy(expected.locations), atol=0.02
+            as_numpy(glimpses.locations), as_numpy(expected.locations), atol=0.02
         )
-        np.testing.assert_allclose(as_numpy(looks.outputs), as_numpy(expected.outputs), atol=0.02)
+        np.testing.assert_allclose(
+            as_numpy(glimpses.outputs), as_numpy(expected.outputs), atol=0.02
+        )
 
 
 def test_bad_arguments_say_what_was_received():
@@ -199,7 +203,9 @@ def test_bad_arguments_say_what_was_received():
         GlimpseNetwork(0, 4)
     with pytest.raises(ValueError, match="merge must be one of add, multiply, got 'mean'"):
         GlimpseNetwork(5, 4, merge="mean")
-    with pytest.raises(ValueError, match="looks and deviation must be positive, got 5 and 0"):
+    with pytest.raises(
+        ValueError, match="num_glimpses and deviation must be positive, got 5 and 0"
+    ):
         make(deviation=0)
     with pytest.raises(ValueError, match="policy must be one of learned, centre, random, got 'a'"):
         make(policy="a")

@@ -84,7 +84,7 @@ def test_the_future_does_not_leak(kind):
 @each_kind
 def test_the_view_shows_where_each_character_looked(kind):
     model, text = model_of(kind), ids()
-    outputs = models.look_back(model)(text)
+    outputs = models.character_attention(model)(text)
     np.testing.assert_allclose(as_numpy(outputs.pop("logits")), as_numpy(model(text)), atol=1e-6)
     assert set(outputs) == {"decoder_self_attention"}
     assert len(outputs["decoder_self_attention"]) == LOOKING[kind]

@@ -10,7 +10,7 @@ from tests.models.training import ONE_STEP, check_a_step_changes_every_weight, e
 from tests.numerics import as_numpy, gradients_of_weights
 
 B, H, W, V, N, LOOKS, UNITS = 7, 15, 21, 5, 2, 3, 11
-SIZES = {"labels": V, "length": N, "looks": LOOKS, "size": 4, "scales": 2, "units": UNITS}
+SIZES = {"labels": V, "length": N, "num_glimpses": LOOKS, "size": 4, "scales": 2, "units": UNITS}
 
 
 def build(how=ONE_STEP, **options):
@@ -36,13 +36,13 @@ def test_the_coarse_picture_says_where_to_begin_and_the_last_look_at_each_label_
 
     coarse = pictures.reshape(B, H // 3, 3, W // 3, 3).mean((2, 4))
     context = np.tanh(dense("context", coarse.reshape(B, -1)))
-    looks = model.get_layer("looks")(*map(ops.convert_to_tensor, (pictures, context)))
-    lasts = as_numpy(looks.outputs)[:, [2, 5]]  # three looks at each of two labels
+    glimpses = model.get_layer("glimpses")(*map(ops.convert_to_tensor, (pictures, context)))
+    lasts = as_numpy(glimpses.outputs)[:, [2, 5]]  # three glimpses at each of two labels
     np.testing.assert_allclose(outputs.pop("logits"), dense("logits", lasts), atol=1e-5)
-    guesses = dense("baseline", as_numpy(looks.states))[..., 0]
+    guesses = dense("baseline", as_numpy(glimpses.states))[..., 0]
     np.testing.assert_allclose(outputs.pop("baseline"), guesses, atol=1e-5)
-    np.testing.assert_allclose(outputs.pop("locations"), as_numpy(looks.locations), atol=1e-5)
-    densities = as_numpy(looks.log_probabilities)
+    np.testing.assert_allclose(outputs.pop("locations"), as_numpy(glimpses.locations), atol=1e-5)
+    densities = as_numpy(glimpses.log_probabilities)
     np.testing.assert_allclose(outputs.pop("log_probabilities"), densities, atol=1e-4)
     assert outputs == {}
     assert (lasts.shape, guesses.shape) == ((B, N, UNITS), (B, N * LOOKS))

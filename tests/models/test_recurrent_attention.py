@@ -10,7 +10,7 @@ from tests.models.training import ONE_STEP, check_a_step_changes_every_weight, e
 from tests.numerics import as_numpy, gradient
 
 B, H, W, V, T, UNITS = 7, 17, 19, 5, 3, 11
-SIZES = {"labels": V, "looks": T, "size": 4, "scales": 2, "units": UNITS}
+SIZES = {"labels": V, "num_glimpses": T, "size": 4, "scales": 2, "units": UNITS}
 
 
 def build(how=ONE_STEP, **options):
@@ -28,15 +28,15 @@ def examples():
 def test_the_last_look_says_the_label_and_every_state_has_a_baseline():
     model, (pictures, _) = build(), examples()
     outputs = {name: as_numpy(x) for name, x in model(ops.convert_to_tensor(pictures)).items()}
-    looks = model.get_layer("looks")(ops.convert_to_tensor(pictures))
+    glimpses = model.get_layer("glimpses")(ops.convert_to_tensor(pictures))
     kernel, bias = map(as_numpy, model.get_layer("logits").weights)
-    last = as_numpy(looks.outputs)[:, -1]
+    last = as_numpy(glimpses.outputs)[:, -1]
     np.testing.assert_allclose(outputs.pop("logits"), last @ kernel + bias, atol=1e-6)
     kernel, bias = map(as_numpy, model.get_layer("baseline").weights)
-    guesses = (as_numpy(looks.states) @ kernel + bias)[..., 0]
+    guesses = (as_numpy(glimpses.states) @ kernel + bias)[..., 0]
     np.testing.assert_allclose(outputs.pop("baseline"), guesses, atol=1e-6)
-    np.testing.assert_array_equal(outputs.pop("locations"), as_numpy(looks.locations))
-    densities = as_numpy(looks.log_probabilities)
+    np.testing.assert_array_equal(outputs.pop("locations"), as_numpy(glimpses.locations))
+    densities = as_numpy(glimpses.log_probabilities)
     np.testing.assert_array_equal(outputs.pop("log_probabilities"), densities)
     assert outputs == {}
     assert (last.shape, guesses.shape, kernel.shape) == ((B, UNITS), (B, T), (6, 1))

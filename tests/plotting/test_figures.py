@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 
 from keras_attention.plotting import (
     check_plot_path,
-    page,
+    page_style,
     plot_attention,
     plot_attention_grid,
     plot_by_length,
@@ -163,7 +163,7 @@ def test_drawing_warns_of_nothing(tmp_path):
 
 
 def test_a_dark_page_has_pale_letters(tmp_path):
-    with page(dark=True):
+    with page_style(dark=True):
         dark = plot_attention(np.eye(2), ["a", "b"], ["c", "d"], path=tmp_path / "d.png")
         text = plot_coloured_text(np.eye(2), ["a", "b"], ["c", "d"], path=tmp_path / "t.png")
     pale = plot_attention(np.eye(2), ["a", "b"], ["c", "d"], path=tmp_path / "p.png")

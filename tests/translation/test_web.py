@@ -248,7 +248,7 @@ def test_without_gradio_one_line_says_what_to_install(run, monkeypatch):
     message = f"the page needs Gradio: {pip_install('demo')}"
     assert run("none") == failed(message)
     with pytest.raises(ImportError, match="the page needs Gradio"):
-        web.page(None)
+        web.build_page(None)
 
 
 def test_a_port_in_use_is_one_line(run, monkeypatch):

@@ -130,13 +130,13 @@ def is_tiny_shakespeare(text):
     return hashlib.sha256(text.encode()).hexdigest() == TINY_SHAKESPEARE_SHA256
 
 
-def split_text(ids, length, share=0.1):
-    """Split ids at one place: the last share is for validation.
+def split_text(ids, length, fraction=0.1):
+    """Split ids at one place: the last part is for validation.
 
     Args:
         ids: (N,).
         length: characters of a window; both parts must have one more.
-        share: of the text, for validation.
+        fraction: of the text, for validation.
 
     Returns:
         The ids to train on, and those to validate on.
@@ -144,12 +144,12 @@ def split_text(ids, length, share=0.1):
     Raises:
         ValueError: a part is too short; the message says how long the text must be.
     """
-    place = len(ids) - int(share * len(ids))
+    place = len(ids) - int(fraction * len(ids))
     if min(place, len(ids) - place) <= length:
-        needed = int(np.ceil((length + 1) / min(share, 1 - share)))
+        needed = int(np.ceil((length + 1) / min(fraction, 1 - fraction)))
         raise ValueError(
             f"the text has {len(ids):,} characters, at least {needed:,} are needed: its last "
-            f"{share:.0%} must hold a window of {length} characters and the one after it"
+            f"{fraction:.0%} must hold a window of {length} characters and the one after it"
         )
     return ids[:place], ids[place:]
 

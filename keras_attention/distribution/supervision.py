@@ -21,7 +21,7 @@ _GRACE = 3  # seconds that a child has to clean up when its parent is gone
 _INTERRUPTED = 130
 
 
-def watched(function, processes):
+def supervised(function, processes):
     """Call a function in a child process, and end as it ends.
 
     Call it before anything heavy is loaded: the child is a fork. Where there is no fork, the
