@@ -11,7 +11,7 @@ SPECIAL = ("__init__", "__call__")
 
 
 def public_functions(body, owner=""):
-    """Yield what a user may call: functions, and the methods of public classes, with their names."""
+    """Yield the names and definitions of public functions and of public classes' methods."""
     for node in body:
         name = getattr(node, "name", "_")
         if name.startswith("_") and name not in SPECIAL:
