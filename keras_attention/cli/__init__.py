@@ -1,11 +1,12 @@
 """The command line: `keras-attention demo | train | translate | view | serve | evaluate | …`.
 
-Thin: reads arguments, calls the rooms, prints. A wrong input is one line on stderr and exit code 2.
-Keras is imported inside the commands, so that `--help` answers at once.
+The commands read arguments, call the package and print. Wrong input gives one line on stderr and
+exit code 2. Keras is imported inside the commands, so that `--help` answers at once.
 """
 
 import os
 import sys
+from typing import Any
 
 import typer
 
@@ -25,7 +26,7 @@ from keras_attention.cli import (
 
 app = typer.Typer(
     name="keras-attention",
-    help="Train translators with attention, translate, and see where the model looked.",
+    help="Train translators with attention, translate, and see what the model attends to.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -47,10 +48,10 @@ app.add_typer(lab.app)
 
 
 def _silence_native_logs():
-    """Send what TensorFlow's C++ code logs to nowhere, and keep Python's stderr.
+    """Discard the logs of TensorFlow's C++ code, but keep Python's stderr.
 
-    It cannot be switched off otherwise, and would bury the one line that says what is wrong. Who
-    sets TF_CPP_MIN_LOG_LEVEL wants to see it.
+    There is no other way to turn them off, and they would bury the one line that explains an error.
+    Users who want them set TF_CPP_MIN_LOG_LEVEL.
     """
     if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
         sys.stderr.flush()
@@ -58,10 +59,10 @@ def _silence_native_logs():
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-def main():
+def main() -> None:
     """Run the command line."""
     _silence_native_logs()
-    usage_error = typer.BadParameter.__base__  # Typer has it under another name in every version
+    usage_error: Any = typer.BadParameter.__base__  # its name depends on the version of Typer
     try:
         status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except usage_error as error:

@@ -1,4 +1,4 @@
-"""`keras-attention compile-check`: what Google's compiler for TPUs says of every model."""
+"""`keras-attention compile-check`: compile every model with Google's compiler for TPUs."""
 
 import json
 import os
@@ -20,13 +20,16 @@ def compile_check(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="`rnn`, `bilstm`, `transformer`, `captioner`, …; for several, give it again.",
+            help="`rnn`, `bilstm`, `transformer`, `captioner`, …; repeat the option for several.",
             show_default="all",
         ),
     ] = None,
-    batch_size: Annotated[int, typer.Option(help="Examples a batch, over all chips.")] = 64,
+    batch_size: Annotated[int, typer.Option(help="Examples per batch, over all chips.")] = 64,
     length: Annotated[
-        int, typer.Option(help="Tokens that are read and written, frames, sentences of a story.")
+        int,
+        typer.Option(
+            help="Tokens of source and target, frames of a clip, or sentences of a story."
+        ),
     ] = 16,
     units: Annotated[
         int | None, typer.Option(help="Width of the models.", show_default="each model's own")
@@ -38,8 +41,8 @@ def compile_check(
     utilization: Annotated[
         float | None,
         typer.Option(
-            help="Of the chips' bfloat16 peak that a model was seen to reach elsewhere, such as "
-            "0.04: adds what a training step would take.",
+            help="Fraction of the chips' bfloat16 peak that a model reaches, measured elsewhere, "
+            "such as 0.04: adds an estimate of the duration of a training step.",
             show_default=False,
         ),
     ] = None,
@@ -49,13 +52,13 @@ def compile_check(
     list_topologies: Annotated[
         bool, typer.Option("--list", help="List slices of TPUs, and compile nothing.")
     ] = False,
-):
+) -> None:
     """Compile every model for TPUs, on a machine without one.
 
-    Takes the training step of each model, and the program that uses it: the whole loop that decodes
-    a sentence, where there is one. The batch is divided among the chips. Prints how long compiling
-    took, the memory of a chip, and what the chips say to one another. Ends with 1 if a program does
-    not compile. Needs the extra `tpu`.
+    Compiles the training step of each model, and the program that uses it: for a translator, the
+    whole loop that decodes a sentence. The batch is divided among the chips. Prints the duration of
+    the compilation, the memory on a chip, and the communication between the chips. Exits with
+    status 1 if a program does not compile. Needs the extra `tpu`.
     """
     if list_topologies:
         _print_topologies()
@@ -88,7 +91,7 @@ def compile_check(
 
 
 def _use_jax_on_the_cpu():
-    """Have Keras come up on JAX, and JAX on the CPU; where Keras is there already, leave it."""
+    """Select JAX for Keras, and the CPU for JAX, unless Keras is imported already."""
     from keras_attention.compiling import topologies
 
     topologies.check_installed()
@@ -99,13 +102,11 @@ def _use_jax_on_the_cpu():
 def _print_topologies():
     from keras_attention.compiling.topologies import GENERATIONS
 
-    print("generation  memory a chip  bfloat16 peak  slices, chips along each side")
+    print("generation  memory/chip    bfloat16 peak  slices, chips along each side")
     for name, each in GENERATIONS.items():
         slices = " ".join(each.slices)
         print(f"{name:<10}  {each.memory:>9} GiB  {each.peak:>7} TFLOP/s  {slices}")
-    print(
-        "For example --topology v5e:4x4. Other shapes are tried as well: libtpu has the last word."
-    )
+    print("For example --topology v5e:4x4. Other shapes may work too: libtpu decides.")
 
 
 def _as_json(topology, sizes, reports, estimates):
@@ -146,13 +147,13 @@ def _print_table(topology, sizes, reports):
     print(
         f"{topology.name}: {_counted(topology.chips, 'chip')} ({topology.kind}) on "
         f"{_counted(topology.hosts, 'host')}; {versions}\n"
-        f"a batch of {sizes.batch_size}, {sizes.batch_size // count} on each {a_device}; "
+        f"batch of {sizes.batch_size}, {sizes.batch_size // count} on each {a_device}; "
         f"length {sizes.length}; {sizes.dtype_policy}; sizes in MiB on each {a_device}\n"
     )
     width = max(len("model"), *(len(report.model) for report in reports))
     print(
         f"{'model':<{width}}  {'step':<8}  seconds  arguments  temporaries   output    code"
-        f"   GFLOP  collectives in a run"
+        f"   GFLOP  collectives per run"
     )
     for report in reports:
         print(f"{report.model:<{width}}  {report.step:<8}  {_columns(report, count)}")
@@ -164,8 +165,8 @@ def _counted(number, what):
 
 def _print_estimates(sizes, utilization, estimates):
     if estimates:
-        print(f"\nA training step at {utilization:.3g} of the peak, calculated, in milliseconds:\n")
-        print("model                     computing   memory  talking      all  examples a second")
+        print(f"\nEstimated training step at {utilization:.3g} of the peak, in milliseconds:\n")
+        print("model                     computing   memory  talking      all    examples/second")
     for name, each in estimates.items():
         times = (1000 * seconds for seconds in (*each, each.seconds))
         computing, memory, talking, whole = (f"{time:.3f}" for time in times)

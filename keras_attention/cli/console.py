@@ -1,12 +1,18 @@
-"""What the commands share: what they read from a person, and how they answer."""
+"""Input and output that the commands share."""
 
 import sys
+from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # they load Keras, which the commands import only when they need it
+    from keras_attention.text import Vocabulary, WordPieces
+    from keras_attention.translation.evaluation import Report
 
 
-def print_report(report):
-    """Print how good a translator is."""
-    print(f"masked loss           {report.loss:.4f}  nats a token")
+def print_report(report: "Report") -> None:
+    """Print the scores of a translator."""
+    print(f"masked loss           {report.loss:.4f}  nats per token")
     print(f"masked accuracy       {report.accuracy:.4f}")
     for name, score in (
         ("BLEU, normalised", report.bleu_words),
@@ -16,24 +22,26 @@ def print_report(report):
         print(f"{name:<21} {score.value:.1f}  {score.signature}")
 
 
-def check_sentence(sentence, vocabulary=None, place=""):
-    """Refuse a sentence that cannot be translated, or of which a vocabulary knows no word.
+def check_sentence(
+    sentence: str, vocabulary: "Vocabulary | WordPieces | None" = None, place: str = ""
+) -> None:
+    """Check that a sentence can be translated, and that a vocabulary knows a word of it.
 
     Args:
         sentence: a string.
-        vocabulary: what splits it into tokens; None: as the tutorial does, without a check of what
-            is known.
-        place: what the message begins with.
+        vocabulary: `Vocabulary` or `WordPieces`, which splits it into tokens. None splits it as
+            the tutorial does, without a check for known words.
+        place: start of the message.
 
     Raises:
-        ValueError: as above.
+        ValueError: the sentence cannot be translated, or the vocabulary knows none of its words.
     """
     from keras_attention.text import SPECIAL_WORDS, UNKNOWN, Vocabulary, shortened
     from keras_attention.translation.translator import read_sentences
 
     known = vocabulary or Vocabulary(SPECIAL_WORDS)
     try:
-        tokens = read_sentences([sentence], known)[0][1:-1]
+        tokens = read_sentences([sentence], known)[0]
     except ValueError as error:
         raise ValueError(f"{place}{error}") from error
     words = [token for token, _ in tokens if any(map(str.isalnum, token))]
@@ -43,8 +51,8 @@ def check_sentence(sentence, vocabulary=None, place=""):
         )
 
 
-def lines_of_standard_input():
-    """Read sentences from standard input, or say how to give them."""
+def lines_of_standard_input() -> list[str]:
+    """Read sentences from standard input, or explain in an error how to give them."""
     if sys.stdin.isatty():
         raise ValueError("give a sentence in quotes, or lines on standard input: … < file.txt")
     lines = []
@@ -54,12 +62,12 @@ def lines_of_standard_input():
         except UnicodeDecodeError as error:
             raise ValueError(f"standard input, line {number} is not UTF-8: {error}") from error
     if not lines:
-        raise ValueError("standard input is empty; expected a sentence a line")
+        raise ValueError("standard input is empty; expected one sentence per line")
     return lines
 
 
-def progress(description):
-    """Return a progress bar on stderr, as `Translator.generate` takes it."""
+def progress(description: str) -> Callable[[Iterable[Any]], Iterable[Any]]:
+    """Return a progress bar on stderr, for `Translator.generate`."""
     from rich.console import Console
     from rich.progress import track
 
@@ -73,6 +81,6 @@ def progress(description):
     )
 
 
-def verbosity():
-    """A bar for a person, a line an epoch for a log file."""
+def verbosity() -> int:
+    """Return Keras' verbosity: a bar on a terminal, one line per epoch in a log file."""
     return 1 if sys.stdout.isatty() else 2

@@ -1,28 +1,34 @@
 """`keras-attention demo`: from nothing to a picture."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from keras_attention.cli.console import check_sentence, print_report, verbosity
 
 DEMO_SENTENCE = "¿Comieron los niños la manzana roja?"
-DEMO_SETTINGS = {"units": 32, "vocabulary": 1000, "epochs": 16, "steps": 200, "patience": 16}
+DEMO_SETTINGS: dict[str, Any] = {
+    "units": 32,
+    "vocabulary": 1000,
+    "epochs": 16,
+    "steps": 200,
+    "patience": 16,
+}
 DEMO_TIME = "less than a minute on two CPU cores"
 
 
 def demo(
     sentence: Annotated[str, typer.Option(help="A Spanish sentence of your own.")] = DEMO_SENTENCE,
-    plot: Annotated[Path, typer.Option(help="Where the heat map goes.")] = Path("heatmap.png"),
-    out: Annotated[Path, typer.Option(help="Where the model goes; trained once, then reused.")] = (
+    plot: Annotated[Path, typer.Option(help="File of the heat map.")] = Path("heatmap.png"),
+    out: Annotated[Path, typer.Option(help="Folder of the model; trained once, then reused.")] = (
         Path("runs/demo")
     ),
-):
-    """Train on the bundled corpus, score, translate a sentence and draw where the model looked.
+) -> None:
+    """Train on the bundled corpus, score, translate a sentence and draw its attention.
 
     Needs no download and takes a minute or two. The corpus comes from a small grammar, so the
-    sentence should use its words: people, animals, food and things; in the present or the past.
+    sentence should use its words: people, animals, food and things, in the present or past tense.
     """
     from keras_attention import corpora, plotting, runs, text
     from keras_attention.cli.heap import keep_freed_memory
@@ -55,4 +61,4 @@ def demo(
     translation = translator(sentence)
     print(f"\n  {sentence}\n  → {translation.text}\n")
     translation.plot(plot)
-    print(f"Where the model looked: {plot}")
+    print(f"Attention: {plot}")

@@ -1,4 +1,4 @@
-"""`keras-attention evaluate`: how good a translator is."""
+"""`keras-attention evaluate`: the scores of a translator."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -20,13 +20,13 @@ def evaluate(
     ] = "all",
     hypotheses: Annotated[
         Path | None,
-        typer.Option(help="Write the translations here, one a line.", show_default=False),
+        typer.Option(help="Write the translations to this file, one per line.", show_default=False),
     ] = None,
     beam: Beam = 1,
     length_penalty: LengthPenalty = 0.6,
     max_length: MaxLength = 50,
     batch_size: BatchSize = 64,
-):
+) -> None:
     """Score a model on sentence pairs: masked loss and accuracy, BLEU and chrF."""
     from keras_attention import corpora, decoding, storage
     from keras_attention.translation import evaluation

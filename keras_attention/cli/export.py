@@ -1,9 +1,9 @@
-"""`keras-attention export`: a translator for programs that do not have this package."""
+"""`keras-attention export`: export a translator for programs without this package."""
 
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,33 +25,37 @@ def export(
     out: Annotated[Path, typer.Option(help="The folder to write.", show_default=False)],
     beam: Annotated[
         int | None,
-        _of_search("Of a SavedModel: hypotheses that are followed at once; 1 is greedy.", "1"),
+        _of_search("SavedModel: number of hypotheses of beam search; 1 is greedy.", "1"),
     ] = None,
     length_penalty: Annotated[
         float | None,
-        _of_search("Of a SavedModel with a beam: 0 is none, larger favours longer ones.", "0.6"),
+        _of_search("SavedModel with a beam: 0 is none; larger values favour longer ones.", "0.6"),
     ] = None,
     max_length: Annotated[
         int | None,
-        _of_search("Of a SavedModel and of ONNX: most tokens of a translation.", "50"),
+        _of_search("SavedModel and ONNX: most tokens of a translation.", "50"),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace what was exported to this folder before.")
+        bool, typer.Option("--force", help="Replace an earlier export in this folder.")
     ] = False,
-):
-    """Export a model, to be run where this package is not.
+) -> None:
+    """Export a model for programs without this package.
 
-    `saved-model`: a TensorFlow SavedModel, strings in and strings out. `onnx`: a graph that reads
-    ids and one that writes the next token; needs the extra `onnx`. `ctranslate2`: a
+    `saved-model`: a TensorFlow SavedModel, strings in and strings out. `onnx`: one graph that reads
+    a sentence as ids and one that writes the next token; needs the extra `onnx`. `ctranslate2`: a
     Transformer for CTranslate2; needs the extra `ctranslate2`.
     """
     from keras_attention.export import check_export
     from keras_attention.export import export as write
 
-    given = {"max_length": max_length, "beam": beam, "length_penalty": length_penalty}
+    given: dict[str, Any] = {
+        "max_length": max_length,
+        "beam": beam,
+        "length_penalty": length_penalty,
+    }
     options = {name: value for name, value in given.items() if value is not None}
     check_export(kind, out, force=force, **options)
-    if "keras" not in sys.modules:  # a model that was trained on another backend is the same here
+    if "keras" not in sys.modules:  # any backend can load any model; export needs this one
         os.environ["KERAS_BACKEND"] = "tensorflow"
     from keras_attention import decoding
     from keras_attention.translation.translator import Translator

@@ -1,22 +1,22 @@
 """Options that several commands have, each declared once."""
 
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import Field, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-
-def setting(description, default, panel=None):
-    """Declare an option of training; None means the default, or what the resumed run had."""
-    return typer.Option(help=description, show_default=str(default), rich_help_panel=panel)
-
+from keras_attention.runs.settings import TRANSFORMER, TUTORIAL, Settings
 
 Run = Annotated[Path, typer.Argument(help="The folder that `train` wrote.", show_default=False)]
 Out = Annotated[Path, typer.Option(help="Folder for everything.", show_default=False)]
-BatchSize = Annotated[int, typer.Option(min=1, help="Sentences a batch.")]
+BatchSize = Annotated[int, typer.Option(min=1, help="Sentences in a batch.")]
 
 
-def of_search(description):
+def of_search(description: str) -> Any:
     """Declare an option that decides which translation is found."""
     return typer.Option(help=description, rich_help_panel="Which translation")
 
@@ -25,4 +25,68 @@ Beam = Annotated[int, of_search("Hypotheses that beam search follows at once; 1 
 LengthPenalty = Annotated[
     float, of_search("Of beam search: 0 is none, larger favours longer translations.")
 ]
-MaxLength = Annotated[int, of_search("Most tokens of a translation.")]
+MaxLength = Annotated[int, of_search("Largest number of tokens in a translation.")]
+
+
+def with_settings(
+    *names: str, beside: str = "transformer", defaults: Mapping[str, Any] = TRANSFORMER
+) -> Callable[[Callable], Callable]:
+    """Give a command an option for each field of `Settings`, in place of its argument `settings`.
+
+    The command receives the options that were given, as a dictionary.
+
+    Args:
+        names: fields to take; none: all.
+        beside: for what the defaults differ from those of the tutorial, as the help shows it.
+        defaults: these other defaults.
+    """
+    chosen = [each for each in fields(Settings) if each.name in names or not names]
+    options = [_option(each, beside, defaults.get(each.name)) for each in chosen]
+
+    def decorate(command: Callable) -> Callable:
+        @functools.wraps(command)
+        def with_options(**arguments: Any) -> Any:
+            given = {each.name: arguments.pop(each.name) for each in chosen}
+            given = {name: value for name, value in given.items() if value is not None}
+            return command(settings=given, **arguments)
+
+        parameters = []
+        for each in inspect.signature(command).parameters.values():
+            parameters += options if each.name == "settings" else [each]
+        parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+        # Typer reads both; mypy does not know that a function may have a signature of its own.
+        with_options.__annotations__ = {each.name: each.annotation for each in parameters}
+        with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return with_options
+
+    return decorate
+
+
+def _option(setting: Field, beside: str, other: Any) -> inspect.Parameter:
+    """Make the option of a setting; left out, it means the default, or what a resumed run had."""
+    shown = setting.metadata["shown"]
+    if shown is None:
+        shown = _shown(setting, TUTORIAL[setting.name])
+        if other not in (None, TUTORIAL[setting.name]):
+            shown += f", {beside}: {_shown(setting, other)}"
+    option = typer.Option(
+        *setting.metadata["flags"],
+        help=setting.metadata["help"],
+        show_default=shown,
+        rich_help_panel=setting.metadata["panel"],
+    )
+    kind: Any = setting.type
+    return inspect.Parameter(
+        setting.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[kind | None, option],
+    )
+
+
+def _shown(setting: Field, value: Any) -> str:
+    """Return a default as the help shows it: a switch by its own name."""
+    if not setting.metadata["flags"]:
+        return str(value)
+    on, off = setting.metadata["flags"][0].split("/")
+    return (on if value else off).removeprefix("--")

@@ -1,4 +1,4 @@
-"""`keras-attention serve`: a local page on which one types sentences."""
+"""`keras-attention serve`: a local page that translates what you type."""
 
 from typing import Annotated
 
@@ -11,21 +11,22 @@ from keras_attention.translation import web
 
 def serve(
     run: Run,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Where the page listens.")] = web.PORT,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = web.PORT,
     host: Annotated[
         str,
-        typer.Option(help="`127.0.0.1` is for this computer alone, `0.0.0.0` for its network too."),
+        typer.Option(help="`127.0.0.1` serves this computer alone, `0.0.0.0` its network too."),
     ] = web.HOST,
     open_browser: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in a browser.")
     ] = True,
-):
-    """Open a local page: type a sentence, see its translation and where the model looked.
+) -> None:
+    """Open a local page: type a sentence, see its translation and what the model attends to.
 
-    Choose a beam, and all that it found is listed; or a temperature, at which words are drawn.
-    Below stands what `view` writes: every layer and head, word by word. What the examples need is
-    compiled before the page opens; with a beam, a temperature or another length the first sentence
-    waits some seconds. Nothing is loaded from elsewhere or sent there. Ctrl-C ends it.
+    Choose a beam to list all its hypotheses, or a temperature to draw words at random. Below the
+    translation is the page of `view`: every layer and head, word by word. The programs for the
+    examples are compiled before the page opens. With a beam, a temperature or another length, the
+    first sentence waits some seconds. The page loads nothing from the network and sends nothing to
+    it. Stop the server with Ctrl-C.
 
     Needs the extra `demo`.
     """

@@ -1,9 +1,9 @@
-"""`keras-attention translate`: sentences, and pictures of where the model looked."""
+"""`keras-attention translate`: translate sentences, and draw the attention."""
 
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,58 +26,64 @@ def translate(
     run: Run,
     sentences: Annotated[
         list[str] | None,
-        typer.Argument(help="Sentences; none: lines from standard input.", show_default=False),
+        typer.Argument(help="Sentences; default: lines from standard input.", show_default=False),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object a line, with tokens and weights.")
+        bool,
+        typer.Option("--json", help="Print one JSON object per line, with tokens and weights."),
     ] = False,
     plot: Annotated[
         Path | None,
         _of_picture(
-            help="Draw the attention to this file: .png, .svg, .pdf, …; a "
-            ".gif shows it word by word."
+            help="Draw the attention in this file: .png, .svg, .pdf, …; a .gif shows it word by "
+            "word."
         ),
     ] = None,
     layer: Annotated[
-        int | None, _of_picture(help="Of this layer, counted from 1, instead of their mean.")
+        int | None, _of_picture(help="Draw this layer, counted from 1, instead of the mean.")
     ] = None,
     head: Annotated[
-        int | None, _of_picture(help="Of this head, counted from 1, instead of their mean.")
+        int | None, _of_picture(help="Draw this head, counted from 1, instead of the mean.")
     ] = None,
     heads: Annotated[
-        bool, _of_picture("--heads", help="A panel for every head, of --layer or of all.")
+        bool, _of_picture("--heads", help="One panel per head, of --layer or of all layers.")
     ] = False,
-    layers: Annotated[bool, _of_picture("--layers", help="A panel for every layer.")] = False,
+    layers: Annotated[bool, _of_picture("--layers", help="One panel per layer.")] = False,
     of: Annotated[
         str,
         _of_picture(
-            help="`cross`: the translation looks at the sentence; `encoder`, `decoder`: they look "
-            "at themselves."
+            help="`cross`: the translation attends to the sentence; `encoder`, `decoder`: each "
+            "attends to itself."
         ),
     ] = "cross",
     text: Annotated[
-        bool, _of_picture("--text", help="The sentence once for every word, coloured.")
+        bool, _of_picture("--text", help="One coloured copy of the sentence per target word.")
     ] = False,
     pieces: Annotated[
-        bool, _of_picture("--pieces", help="Leave pieces of words apart, where a model has them.")
+        bool,
+        _of_picture("--pieces", help="Show pieces of words instead of merging them into words."),
     ] = False,
-    dark: Annotated[bool, _of_picture("--dark", help="On a dark page.")] = False,
+    dark: Annotated[bool, _of_picture("--dark", help="Draw on a dark page.")] = False,
     context_rows: Annotated[
-        bool, _of_picture("--context-rows", help="Draw the transpose: a row is a source word.")
+        bool, _of_picture("--context-rows", help="Draw the transpose: one row per source word.")
     ] = False,
     beam: Beam = 1,
     length_penalty: LengthPenalty = 0.6,
     n_best: Annotated[
-        int, of_search("Of a beam, print so many translations with their scores.")
+        int, of_search("Print this many hypotheses of the beam, with their scores.")
     ] = 1,
-    temperature: Annotated[float, of_search("0 is greedy; above, words are drawn.")] = 0.0,
-    top_k: Annotated[int, of_search("Draw among so many likeliest; 0: all.")] = 0,
-    top_p: Annotated[float, of_search("Draw among the likeliest that make up this share.")] = 1.0,
-    seed: Annotated[int, of_search("Of the draws.")] = 0,
+    temperature: Annotated[
+        float, of_search("0 is greedy; above 0, words are drawn at random.")
+    ] = 0.0,
+    top_k: Annotated[int, of_search("Draw among this many likeliest tokens; 0: all.")] = 0,
+    top_p: Annotated[
+        float, of_search("Draw among the likeliest tokens with this total probability.")
+    ] = 1.0,
+    seed: Annotated[int, of_search("Random seed.")] = 0,
     max_length: MaxLength = 50,
     batch_size: BatchSize = 64,
-):
-    """Translate sentences, or lines from standard input, and draw where the model looked.
+) -> None:
+    """Translate sentences, or lines from standard input, and draw the attention.
 
     With several sentences, `--plot casa.png` writes `casa-1.png`, `casa-2.png`, …
     """
@@ -89,7 +95,7 @@ def translate(
         plotting.check_animation_path(plot)
     elif plot:
         plotting.check_plot_path(plot)
-    search = {
+    search: dict[str, Any] = {
         "max_length": max_length,
         "beam": beam,
         "length_penalty": length_penalty,
@@ -121,14 +127,14 @@ def translate(
             path = plot.with_stem(f"{plot.stem}-{number}") if several else plot
             with plotting.page_style(dark):
                 getattr(translation, draw)(path, **picture)
-            print(f"Where the model looked: {path}", file=sys.stderr)
+            print(f"Attention: {path}", file=sys.stderr)
 
 
 def _picture(plot, layer, head, heads, layers, text, of, pieces, dark, context_rows):
-    """Return the name of the method of `Translation` that draws what is asked for, and its options.
+    """Return the method of `Translation` that draws the chosen picture, and its options.
 
     Raises:
-        ValueError: they do not go together, or there is no file to draw to.
+        ValueError: the options do not go together, or there is no file to draw in.
     """
     from keras_attention.translation.result import KINDS_OF_ATTENTION
 
@@ -139,12 +145,12 @@ def _picture(plot, layer, head, heads, layers, text, of, pieces, dark, context_r
     }
     chosen = [name for name, value in chosen.items() if value is not None and value is not False]
     if not plot and (chosen or pieces or dark or of != "cross"):
-        raise ValueError("say where the picture goes: --plot FILE.png")
+        raise ValueError("the options of the picture need --plot FILE.png, got none")
     for one, other in _DIFFERENT_PICTURES:
         if one in chosen and other in chosen:
-            raise ValueError(f"{one} and {other} ask for different pictures, give one of them")
+            raise ValueError(f"{one} and {other} ask for different pictures: give only one of them")
     if "--head" in chosen and "--layers" in chosen:
-        raise ValueError("--layers draws the mean of the heads, give it without --head")
+        raise ValueError("--layers draws the mean of the heads: give it without --head")
     if of not in KINDS_OF_ATTENTION:
         raise ValueError(f"--of must be one of {', '.join(KINDS_OF_ATTENTION)}, got {of!r}")
     picture = {"of": of, "layer": layer, "pieces": pieces}
@@ -167,7 +173,7 @@ def _print(translation, as_json, n_best):
         print(translation.text)
     if not translation.finished and not as_json:
         print(
-            f"stopped at {len(translation.target_tokens)} tokens before its end: "
+            f"stopped after {len(translation.target_tokens)} tokens, before the end: "
             "--max-length allows more",
             file=sys.stderr,
         )

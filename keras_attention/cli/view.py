@@ -1,8 +1,8 @@
-"""`keras-attention view`: a page on which one can explore where the model looked."""
+"""`keras-attention view`: an interactive page of the attention."""
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,24 +12,24 @@ from keras_attention.cli.options import Beam, LengthPenalty, MaxLength, Run
 
 def view(
     run: Run,
-    sentence: Annotated[str, typer.Argument(help="What to translate.", show_default=False)],
+    sentence: Annotated[str, typer.Argument(help="The sentence to translate.", show_default=False)],
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("view.html"),
     beam: Beam = 1,
     length_penalty: LengthPenalty = 0.6,
     max_length: MaxLength = 50,
-):
-    """Translate a sentence, and write a page on which one can explore where the model looked.
+) -> None:
+    """Translate a sentence, and write an interactive page of the attention.
 
-    Point at a word to see its weights; choose a layer and a head, or their mean; lines or a matrix;
-    pieces of words, or words. With `--beam 4` the page lists what else was found. It is one file,
-    which loads nothing from elsewhere: open it in any browser, or send it to somebody.
+    Point at a word to see its weights. Choose a layer and a head, or their mean; lines or a matrix;
+    words or pieces of words. With `--beam 4` the page also lists the other hypotheses. It is a
+    single file that loads nothing from the network: open it in any browser, or send it to somebody.
     """
     from keras_attention import decoding
     from keras_attention.plotting.interactive import check_view_path
     from keras_attention.translation.translator import Translator
 
     check_view_path(out)
-    search = {
+    search: dict[str, Any] = {
         "max_length": max_length,
         "beam": beam,
         "length_penalty": length_penalty,
@@ -41,4 +41,4 @@ def view(
     translation = translator(sentence, **search)
     translation.view(out)
     print(translation.text)
-    print(f"Where the model looked: {out}", file=sys.stderr)
+    print(f"Attention: {out}", file=sys.stderr)

@@ -1,35 +1,38 @@
-"""The score menu: a small layer for each way to compare a query with a key.
+"""Scores as layers: a small layer for each way to compare a query with a key.
 
-Every attention layer of the package takes one of them as `score`: by name, as a layer, or as any
+Every attention layer of the package takes a `score`: a name, a layer of this module, or any
 function `(query (B, T, Q), keys (B, S, K)) → scores (B, T, S)`.
 """
 
 import math
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
 
+from keras_attention import menu
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import project, scores
+from keras_attention.types import Array, Shape
 
 
 class Score(keras.layers.Layer):
-    """A function of `keras_attention.ops` as a layer: a subclass names it and its weights.
+    """A function of `keras_attention.ops` as a layer; a subclass names it and its weights.
 
-    A score compares in two movements. `project` computes what depends on the keys alone, once for a
-    whole memory; `compare` then scores queries against it, as often as a decoder asks. Called as a
-    layer, a score does both.
+    A score has two parts. `project` computes what depends on the keys alone, once for a whole
+    memory; `compare` then scores queries against the result, at every step of a decoder. A call
+    does both.
 
     Args:
-        **kwargs: as for every Keras layer.
+        **kwargs: arguments of `keras.layers.Layer`.
 
     Attributes:
         function: `function(query, keys, *weights) → scores`, of `keras_attention.ops`.
-        shapes: the shape of each weight by its name, in the order of the function's arguments, of
-            the letters Q and K, the widths of query and keys, and of the names of the score's own
-            sizes.
-        same_width: whether query and keys must be equally wide.
+        shapes: the shape of each weight by name, in the order of the function's arguments. Shapes
+            are written with Q and K, the widths of query and keys, and with the names of the
+            score's own sizes.
+        same_width: whether query and keys must have the same width.
 
     Call arguments:
         query: (B, T, Q).
@@ -39,60 +42,62 @@ class Score(keras.layers.Layer):
         Scores (B, T, S), float32.
 
     Raises:
-        ValueError: the widths of query and keys must be equal for this score, and are not; or a
-            number is not positive.
+        ValueError: if the score needs query and keys of the same width but their widths differ,
+            or if a number is not positive.
     """
 
-    function: ClassVar  # no value here: on PyTorch it would hide a layer of that name
-    shapes: ClassVar = {}
+    function: Callable[..., Array]  # no value: on PyTorch it would hide a layer of that name
+    shapes: ClassVar[dict[str, tuple[str, ...]]] = {}
     same_width = False
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def build(self, query_shape, keys_shape):
-        self.widths = (query_shape[-1], keys_shape[-1])
+    def build(self, query_shape: Shape, keys_shape: Shape) -> None:
+        widths: tuple[Any, Any] = (query_shape[-1], keys_shape[-1])
+        self.widths = widths
         self.check_widths(query_shape, keys_shape)
-        sizes = self.sizes(*self.widths)
+        sizes = self.sizes(*widths)
         for name, letters in self.shapes.items():
             make = self.add_bias if "bias" in name else self.add_kernel
             setattr(self, name, make(name, tuple(sizes[letter] for letter in letters)))
 
-    def sizes(self, query_width, keys_width):
-        """Return what the names in `shapes` stand for."""
+    def sizes(self, query_width: int, keys_width: int) -> dict[str, int]:
+        """Return the sizes that the names in `shapes` stand for."""
         return {"Q": query_width, "K": keys_width, "Q+K": query_width + keys_width}
 
-    def check_widths(self, query_shape, keys_shape):
-        """Check that query and keys are as wide as this score wants them."""
+    def check_widths(self, query_shape: Shape, keys_shape: Shape) -> None:
+        """Check that the widths of query and keys fit this score."""
         if (query_shape[-1], keys_shape[-1]) != self.widths:
             raise ValueError(
-                f"the score {self.name!r} was built for queries and keys of the widths (Q, K) = "
+                f"the score {self.name!r} was built for query and key widths (Q, K) = "
                 f"{self.widths}, got query {tuple(query_shape)} and keys {tuple(keys_shape)}"
             )
         if self.same_width and query_shape[-1] != keys_shape[-1]:
             raise ValueError(
-                f"the score {self.name!r} compares queries and keys of the same width, got query "
+                f"the score {self.name!r} needs query and keys of the same width, got query "
                 f"(B, T, Q) = {tuple(query_shape)} and keys (B, S, K) = {tuple(keys_shape)}; "
                 'project one of them, or choose "general"'
             )
 
-    def project(self, keys):
+    def project(self, keys: Array) -> Array:
         """Compute what depends on the keys alone: (B, S, K) → (B, S, …)."""
         return keys
 
-    def compare(self, query, projected):
+    def compare(self, query: Array, projected: Array) -> Array:
         """Score queries (B, T, Q) against projected keys: (B, T, S)."""
         return self.function(query, projected, *(getattr(self, name) for name in self.shapes))
 
-    def mask(self, keys):
-        """Return which keys (B, S, K) can be scored, booleans (B, S), or None: all of them."""
+    def mask(self, keys: Array) -> Array | None:
+        """Return which keys (B, S, K) can be scored, booleans (B, S), or None for all of them."""
         del keys
+        return None
 
-    def call(self, query, keys):
+    def call(self, query: Array, keys: Array) -> Array:
         return self.compare(query, self.project(keys))
 
-    def get_config(self):  # without it Keras refuses a score that was made with a dtype policy
+    def get_config(self) -> dict[str, Any]:  # or Keras refuses a score made with a dtype policy
         return super().get_config()
 
 
@@ -118,33 +123,33 @@ class CosineScore(Score):
 
     Args:
         strength: β before training.
-        **kwargs: as for every Keras layer.
+        **kwargs: arguments of `keras.layers.Layer`.
     """
 
     function = staticmethod(scores.cosine)
     same_width = True
 
-    def __init__(self, strength=1.0, **kwargs):
+    def __init__(self, strength: float = 1.0, **kwargs: Any):
         super().__init__(**kwargs)
         if not strength > 0:
             raise ValueError(f"strength must be positive, got {strength}")
         self.strength = strength
 
-    def build(self, query_shape, keys_shape):
+    def build(self, query_shape: Shape, keys_shape: Shape) -> None:
         super().build(query_shape, keys_shape)
         before = math.log(math.expm1(self.strength)) if self.strength < 30 else self.strength
         self.raw_strength = self.add_weight(
             shape=(), initializer=keras.initializers.Constant(before), name="raw_strength"
         )
 
-    def project(self, keys):
+    def project(self, keys: Array) -> Array:
         return scores.direction(keys)
 
-    def compare(self, query, projected):
+    def compare(self, query: Array, projected: Array) -> Array:
         strength = ops.softplus(ops.cast(self.raw_strength, "float32"))
         return self.function(query, projected, strength, projected=True)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "strength": self.strength}
 
 
@@ -153,8 +158,8 @@ class GeneralScore(WeightedLayer, Score):
     """qᵀ W k, `keras_attention.ops.general`.
 
     Args:
-        **kwargs: initializer, regularizer and constraint of W, as for `keras.layers.Dense`; the
-            rest as for every Keras layer.
+        **kwargs: initializer, regularizer and constraint of W, as for `keras.layers.Dense`, and
+            arguments of `keras.layers.Layer`.
     """
 
     function = staticmethod(scores.general)
@@ -167,27 +172,27 @@ class _NetworkScore(WeightedLayer, Score):
     Args:
         units: width of the hidden layer; None: as wide as the query.
         **kwargs: initializers, regularizers and constraints of the weights, as for
-            `keras.layers.Dense`; the rest as for every Keras layer.
+            `keras.layers.Dense`, and arguments of `keras.layers.Layer`.
     """
 
-    def __init__(self, units=None, **kwargs):
+    def __init__(self, units: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         if units is not None and units < 1:
             raise ValueError(f"units must be a positive integer, got {units}")
         self.units = units
 
-    def sizes(self, query_width, keys_width):
+    def sizes(self, query_width: int, keys_width: int) -> dict[str, int]:
         sizes = super().sizes(query_width, keys_width)
         return {**sizes, "units": self.units or query_width}
 
-    def project(self, keys):
+    def project(self, keys: Array) -> Array:
         return project(keys, self.kernel[self.widths[0] :])
 
-    def compare(self, query, projected):
+    def compare(self, query: Array, projected: Array) -> Array:
         weights = (getattr(self, name) for name in self.shapes)
         return self.function(query, projected, *weights, projected=True)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "units": self.units}
 
 
@@ -210,7 +215,7 @@ class AdditiveScore(_NetworkScore):
         "v": ("units",),
     }
 
-    def project(self, keys):
+    def project(self, keys: Array) -> Array:
         return project(keys, self.key_kernel)
 
 
@@ -229,106 +234,99 @@ class TwoLayerScore(_NetworkScore):
 
 @keras.saving.register_keras_serializable("keras_attention")
 class LocationScore(WeightedLayer, Score):
-    """(W q)_j, `keras_attention.ops.location`: the query alone says at which position to look.
+    """(W q)_j, `keras_attention.ops.location`: the query alone decides where to attend.
 
     Args:
-        longest: S_max. Positions from there on get no weight.
+        longest: S_max. Positions from S_max on get no weight.
         **kwargs: initializers, regularizers and constraints of the weights, as for
-            `keras.layers.Dense`; the rest as for every Keras layer.
+            `keras.layers.Dense`, and arguments of `keras.layers.Layer`.
 
     Raises:
-        ValueError: `longest` is not positive, or it is built for a longer memory.
+        ValueError: if `longest` is not positive, or the score is built for a longer memory.
     """
 
     function = staticmethod(scores.location)
     shapes: ClassVar = {"kernel": ("Q", "longest")}
 
-    def __init__(self, longest=64, **kwargs):
+    def __init__(self, longest: int = 64, **kwargs: Any):
         super().__init__(**kwargs)
         if longest < 1:
             raise ValueError(f"longest must be a positive integer, got {longest}")
         self.longest = longest
 
-    def build(self, query_shape, keys_shape):
+    def build(self, query_shape: Shape, keys_shape: Shape) -> None:
         if keys_shape[1] is not None and keys_shape[1] > self.longest:
             raise ValueError(
                 f"this location score reaches {self.longest} positions, got keys (B, S, K) = "
-                f"{tuple(keys_shape)}; give it LocationScore(longest={keys_shape[1]})"
+                f"{tuple(keys_shape)}; use LocationScore(longest={keys_shape[1]})"
             )
         super().build(query_shape, keys_shape)
 
-    def sizes(self, query_width, keys_width):
+    def sizes(self, query_width: int, keys_width: int) -> dict[str, int]:
         return {**super().sizes(query_width, keys_width), "longest": self.longest}
 
-    def compare(self, query, projected):
+    def compare(self, query: Array, projected: Array) -> Array:
         return self.function(query, self.kernel, ops.shape(projected)[1])
 
-    def mask(self, keys):
+    def mask(self, keys: Array) -> Array | None:
         if isinstance(keys.shape[1], int) and keys.shape[1] <= self.longest:
             return None
         reached = scores.location_mask(ops.shape(keys)[1], self.longest)
         return ops.broadcast_to(reached, ops.shape(keys)[:2])
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "longest": self.longest}
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class FunctionScore(Score):
-    """A score of one's own.
+    """A user-defined score.
 
     Args:
         function: `function(query (B, T, Q), keys (B, S, K)) → scores (B, T, S)`; a function of
-            Keras operations, or a layer. To be saved, it must be registered with
+            Keras operations, or a layer. To save it, register it with
             `keras.saving.register_keras_serializable`.
-        **kwargs: as for every Keras layer.
+        **kwargs: arguments of `keras.layers.Layer`.
     """
 
-    def __init__(self, function, **kwargs):
+    def __init__(self, function: Callable[..., Array], **kwargs: Any):
         super().__init__(**kwargs)
         self.function = function
 
-    def build(self, query_shape, keys_shape):
+    def build(self, query_shape: Shape, keys_shape: Shape) -> None:
         super().build(query_shape, keys_shape)
         if isinstance(self.function, keras.layers.Layer) and not self.function.built:
             self.function.build(query_shape, keys_shape)
 
-    def compare(self, query, projected):
+    def compare(self, query: Array, projected: Array) -> Array:
         return ops.cast(self.function(query, projected), "float32")
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         is_layer = isinstance(self.function, keras.layers.Layer)
         if not is_layer and ">" not in keras.saving.get_registered_name(self.function):
             raise ValueError(
-                "to be saved, a score function must be registered with "
+                "a score function to save must be registered with "
                 f"keras.saving.register_keras_serializable, got {self.function!r}"
             )
         function = keras.saving.serialize_keras_object(self.function)
         return {**super().get_config(), "function": function}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "FunctionScore":
         function = keras.saving.deserialize_keras_object(config["function"])
         return cls(**{**config, "function": function})
 
 
-SCORES = {
-    "dot": DotScore,
-    "scaled_dot": ScaledDotScore,
-    "cosine": CosineScore,
-    "general": GeneralScore,
-    "concat": ConcatScore,
-    "additive": AdditiveScore,
-    "two_layer": TwoLayerScore,
-    "location": LocationScore,
+SCORES: dict[str, type[Score]] = {
+    name: globals()[entry.layer] for name, entry in menu.SCORES.items()
 }
 
 
-def make_score(score, dtype=None):
-    """Return the score layer that is meant by a name, a layer, or a function.
+def make_score(score: str | Callable[..., Array], dtype: Any = None) -> Score:
+    """Return the score layer for a name, a score layer or a function.
 
     Raises:
-        ValueError: there is no score of that name, or it is none of the three.
+        ValueError: if the name is unknown, or `score` is none of the three.
     """
     if isinstance(score, Score):
         return score

@@ -1,25 +1,28 @@
-"""One training run, from a corpus to a folder with everything in it; and several side by side."""
+"""One training run, from a corpus to a folder with everything in it; and several side by side.
 
-from keras_attention.runs.comparison import compare
-from keras_attention.runs.run import (
-    HISTORY_FILE,
-    build,
-    check_model,
-    check_no_run,
-    ensure,
-    read_settings,
-    train,
+- `settings`: `Settings`, what decides the outcome of a run.
+- `run`: `train`, and what it takes to resume a run or to find it finished.
+- `callbacks`: heat maps and BLEU after every epoch.
+- `comparison`: runs with and without attention, side by side.
+"""
+
+import lazy_loader
+
+# The command line reads `Settings` for its help, without Keras.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submodules=["callbacks", "comparison", "run", "settings"],
+    submod_attrs={
+        "comparison": ["compare"],
+        "run": [
+            "HISTORY_FILE",
+            "build",
+            "check_model",
+            "check_no_run",
+            "ensure",
+            "read_settings",
+            "train",
+        ],
+        "settings": ["Settings"],
+    },
 )
-from keras_attention.runs.settings import Settings
-
-__all__ = [
-    "HISTORY_FILE",
-    "Settings",
-    "build",
-    "check_model",
-    "check_no_run",
-    "compare",
-    "ensure",
-    "read_settings",
-    "train",
-]

@@ -1,47 +1,57 @@
-"""A translator while it learns: where it looks, and its BLEU, after every epoch."""
+"""A translator while it learns: its attention and its BLEU after every epoch."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import keras
 
 from keras_attention.translation import evaluation
-from keras_attention.translation.translator import read_sentences
+from keras_attention.translation.translator import Translator, read_sentences
 
 EVENTS_FOLDER = "events"
 
 
 class TranslateEachEpoch(keras.callbacks.Callback):
-    """Draw where the model looks in fixed sentences, and score a sample, after every epoch.
+    """Draw the attention in fixed sentences, and score a sample, after every epoch.
 
-    The heat maps are `epoch-0001-1.png`, …, by epoch and number of the sentence, in a folder of
-    their own; the scores join the logs, and so the history, as `val_bleu`, on sentences as
-    written, and `val_bleu_words`, on normalised lower-cased words. Both are also written for
-    TensorBoard, in the folder `events` (`tensorboard --logdir FOLDER`), which needs nothing beside
-    TensorFlow. A callback that reads the logs, such as one that stops early, comes after this one.
+    The heat maps are `epoch-0001-1.png` and so on, by epoch and number of the sentence. The scores
+    join the logs, and so the history: `val_bleu` on sentences as written, and `val_bleu_words` on
+    normalised lower-cased words. The folder `events` holds both for TensorBoard
+    (`tensorboard --logdir FOLDER`); writing it needs only TensorFlow. A callback that reads the
+    logs, such as one that stops early, comes after this one.
 
     Args:
         translator: a `Translator` over the model that is trained.
-        folder: where the heat maps go; made when there is something to put into it.
-        sentences: those that are drawn.
-        sample: pairs with `context` and `target`, of which BLEU is taken.
+        folder: for the heat maps; made when there is something to put into it.
+        sentences: the sentences to draw.
+        sample: pairs with `context` and `target`, to score by BLEU.
 
     Raises:
-        ValueError: a sentence has no word that could be translated, or is too long; or the
-            translator's model does not say where it looks, and there are sentences to draw.
+        ValueError: a sentence has no word that could be translated, or is too long; or there are
+            sentences to draw and the model has no attention.
     """
 
-    def __init__(self, translator, folder, *, sentences=(), sample=()):
+    def __init__(
+        self,
+        translator: Translator,
+        folder: Path | str,
+        *,
+        sentences: Iterable[str] = (),
+        sample: Iterable[Any] = (),
+    ):
         super().__init__()
         self.translator, self.folder = translator, Path(folder)
         self.sentences, self.sample = list(sentences), list(sample)
         read_sentences(self.sentences, translator.context_vocabulary)
         if self.sentences and not translator.heads():
             raise ValueError(
-                "sentences are drawn to show where a model looks, and this one has no attention"
+                "this model has no attention to draw: leave the sentences out, got "
+                f"{len(self.sentences)}"
             )
-        self._events = None
+        self._events: Events | None = None
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, float] | None = None) -> None:
         scores = self._scores()
         if logs is not None:
             logs.update(scores)
@@ -50,7 +60,7 @@ class TranslateEachEpoch(keras.callbacks.Callback):
             self._events = self._events or Events(self.folder / EVENTS_FOLDER)
             self._events.write(epoch + 1, scores, pictures)
 
-    def on_train_end(self, logs=None):
+    def on_train_end(self, logs: dict[str, float] | None = None) -> None:
         if self._events is not None:
             self._events.close()
             self._events = None
@@ -82,12 +92,12 @@ class Events:
         folder: where the file goes.
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path | str):
         import tensorflow as tf
 
         self._writer = tf.summary.create_file_writer(str(folder))
 
-    def write(self, step, scalars, pictures):
+    def write(self, step: int, scalars: dict[str, float], pictures: dict[str, Path]) -> None:
         """Write numbers by name, and PNG files by name, of one step."""
         import tensorflow as tf
 
@@ -105,7 +115,7 @@ class Events:
             tf.summary.experimental.write_raw_pb(summary.SerializeToString(), step=step)
         self._writer.flush()
 
-    def close(self):
+    def close(self) -> None:
         """End the file."""
         self._writer.close()
 

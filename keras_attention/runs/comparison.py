@@ -2,9 +2,10 @@
 
 import json
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras_attention.plotting import plot_by_length
 from keras_attention.runs.run import HISTORY_FILE, ensure
@@ -20,7 +21,7 @@ CONTENDERS = {
 }
 LABELS = {
     "attention": "with attention (bilstm)",
-    "mean": "the same, a mean in place of attention",
+    "mean": "the same, with a mean instead of attention",
     "last": "last state only (seq2seq)",
 }
 
@@ -28,30 +29,38 @@ LABELS = {
 class Comparison(NamedTuple):
     """BLEU of each contender, by name: on all pairs, and by length of the source.
 
-    `ranges` are lengths in tokens, both ends included, `counts` sentences in each; `by_length` has
-    a list of BLEU values a contender, on normalised lower-cased words like `overall`; `seconds` is
-    what training took here, None where a finished run was found.
+    `ranges` are lengths in tokens, both ends included, and `counts` the sentences in each.
+    `by_length` has a list of BLEU values for each contender, on normalised lower-cased words like
+    `overall`. `seconds` is how long training took, None where a finished run was found.
     """
 
-    ranges: list
-    counts: list
-    overall: dict
-    by_length: dict
-    seconds: dict
+    ranges: list[tuple[int, int]]
+    counts: list[int]
+    overall: dict[str, float]
+    by_length: dict[str, list[float]]
+    seconds: dict[str, float | None]
 
 
-def compare(parts, folder, settings=None, *, sources=None, verbose="auto", progress=iter):
+def compare(
+    parts: Any,
+    folder: Path | str,
+    settings: Settings | None = None,
+    *,
+    sources: dict[str, Any] | None = None,
+    verbose: str | int = "auto",
+    progress: Callable[[Any], Iterable] = iter,
+) -> Comparison:
     """Train a translator with attention and two without, and score them by sentence length.
 
-    Bahdanau et al. (2015), figure 2, in miniature. The second has a mean over the annotations in
-    place of attention, and differs in nothing else; the third is the plain sequence-to-sequence
-    model. Runs that are there already, finished or begun, are used.
+    Figure 2 of Bahdanau et al. (2015) in miniature. The second translator has a mean over the
+    annotations instead of attention and is otherwise the same; the third is the plain
+    sequence-to-sequence model. Runs that the folder holds already are used or resumed.
 
     Args:
         parts: `train`, `validation` and `test` pairs, such as a `corpora.Split`.
-        folder: where the runs go, a folder each, and the results: `comparison.json` and
+        folder: for the runs, a folder each, and the results: `comparison.json` and
             `bleu-by-length.png`.
-        settings: `runs.Settings`; its model and what belongs to it is each contender's own.
+        settings: `runs.Settings`; each contender has a model of its own, with that model's choices.
         sources: where the pairs came from, kept with the runs.
         verbose: as in `keras.Model.fit`.
         progress: as for `Translator.generate`.
@@ -65,7 +74,7 @@ def compare(parts, folder, settings=None, *, sources=None, verbose="auto", progr
     settings, folder = settings or Settings(), Path(folder)
     overall, by_length, seconds = {}, {}, {}
     for name, choices in CONTENDERS.items():
-        own = {**dict.fromkeys(CHOICES), **choices}
+        own: dict[str, Any] = {**dict.fromkeys(CHOICES), **choices}
         found = (folder / name / HISTORY_FILE).is_file()
         start = time.perf_counter()
         translator = ensure(

@@ -1,10 +1,11 @@
 """One training run: from a corpus to a folder with the model and all that belongs to it."""
 
 import json
+from collections.abc import Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import keras
 
@@ -29,38 +30,38 @@ STEPS_A_SHAPE = 800  # in a run; then compiling the program of one more shape pa
 
 
 def train(
-    train_pairs,
-    validation_pairs,
-    folder,
-    settings=None,
+    train_pairs: Sequence[Any],
+    validation_pairs: Sequence[Any],
+    folder: Path | str,
+    settings: Settings | None = None,
     *,
-    sources=None,
-    resume=False,
-    watched=(),
-    bleu_sample=0,
-    verbose="auto",
-    distribution=None,
-):
+    sources: dict[str, Any] | None = None,
+    resume: bool = False,
+    watched: Sequence[str] = (),
+    bleu_sample: int = 0,
+    verbose: str | int = "auto",
+    distribution: Distribution | None = None,
+) -> Translator:
     """Train a translator, and leave it in a folder with its history and curves.
 
-    Every epoch ends with a checkpoint; the weights that are kept in the end are those of the best
-    epoch.
+    Every epoch ends with a checkpoint. The translator has the weights of the best epoch.
 
     Args:
         train_pairs: pairs with `context` and `target`.
-        validation_pairs: likewise; they decide which epoch was the best and when to stop.
-        folder: where everything goes.
+        validation_pairs: likewise; they decide which epoch is the best and when to stop.
+        folder: for everything that the run leaves.
         settings: `Settings`.
         sources: where the pairs came from, kept with the run.
-        resume: go on from the last finished epoch of an interrupted run with the same settings and
-            pairs. Only the number of epochs may differ, unless the learning rate hangs on it.
-        watched: sentences that are translated and drawn after every epoch, in the folder `watched`.
-        bleu_sample: number of validation pairs whose BLEU is taken after every epoch; 0: none. See
+        resume: whether to continue an interrupted run from its last finished epoch. Settings and
+            pairs must be the same; the number of epochs may differ, unless the learning rate
+            depends on it.
+        watched: sentences to translate and draw after every epoch, in the folder `watched`.
+        bleu_sample: number of validation pairs to score by BLEU after every epoch; 0: none. See
             `keras_attention.runs.callbacks.TranslateEachEpoch`.
         verbose: as in `keras.Model.fit`.
         distribution: `keras_attention.distribution.Distribution` over several devices or processes;
-            None: one device. The losses are the same up to rounding, and a resumed run may have
-            another one. Of several processes only the first touches the folder and prints.
+            None: one device. It changes the losses by rounding only, and a resumed run may have
+            another one. Of several processes only the first prints and writes to the folder.
 
     Returns:
         The `Translator`.
@@ -69,16 +70,16 @@ def train(
         ConnectionError: another process was lost, see `keras_attention.distribution.Processes`.
         FileExistsError: the folder holds a run, and `resume` is not set.
         FileNotFoundError: there is nothing to resume.
-        ValueError: the run in the folder has other settings or pairs, there are no pairs, or a
-            validation sentence is too long; a pair to learn from that is too long is left out. Or
-            a batch cannot be cut into as many parts as the distribution has; or a run on several
-            devices is to be watched, or a sample is negative.
+        ValueError: the run in the folder has other settings or pairs; there are no pairs; a
+            validation sentence is too long (a training pair that is too long is left out); a batch
+            has no equal parts for the devices; a run on several devices has sentences to watch;
+            or `bleu_sample` is negative.
     """
     settings, folder = settings or Settings(), Path(folder)
     distribution = distribution or Distribution()
     distribution.check_batch_size(settings)
     if (watched or bleu_sample) and distribution.engine is not None:
-        raise ValueError("a run on several devices cannot be watched: watch it on one")
+        raise ValueError("watched sentences and a BLEU sample need a run on one device")
     if bleu_sample < 0:
         raise ValueError(f"bleu_sample must be 0 or above, got {bleu_sample}")
     verbose = verbose if distribution.is_first else 0
@@ -134,8 +135,8 @@ def _prepare(pairs, folder, settings, shapes, distribution, verbose):
     )
     if batches.left_out and verbose:
         print(
-            f"{batches.left_out:,} of the pairs to learn from left out: a sentence has more "
-            f"than {corpora.LONGEST} tokens"
+            f"{batches.left_out:,} training pairs left out: a sentence has more than "
+            f"{corpora.LONGEST} tokens"
         )
     keras.utils.set_random_seed(settings.seed)
     checkpoint = RunCheckpoint(
@@ -179,7 +180,15 @@ def _finish(run, folder, settings, config, distribution):
     return translator
 
 
-def ensure(train_pairs, validation_pairs, folder, settings=None, *, sources=None, verbose="auto"):
+def ensure(
+    train_pairs: Sequence[Any],
+    validation_pairs: Sequence[Any],
+    folder: Path | str,
+    settings: Settings | None = None,
+    *,
+    sources: dict[str, Any] | None = None,
+    verbose: str | int = "auto",
+) -> Translator:
     """Return the translator of a run: loaded if it has finished, else trained to its end.
 
     Args:
@@ -213,7 +222,7 @@ def ensure(train_pairs, validation_pairs, folder, settings=None, *, sources=None
     )
 
 
-def check_no_run(folder):
+def check_no_run(folder: Path | str) -> None:
     """Check that a folder is free for a new run.
 
     Raises:
@@ -225,7 +234,7 @@ def check_no_run(folder):
         )
 
 
-def read_settings(folder):
+def read_settings(folder: Path | str) -> dict[str, Any]:
     """Return the settings of the run in a folder, and its `sources`, as one dictionary.
 
     Raises:
@@ -243,8 +252,8 @@ def read_settings(folder):
         ) from error
 
 
-def check_model(settings):
-    """Build the model of some settings with next to no words, before anything takes time.
+def check_model(settings: Settings) -> None:
+    """Build the model of some settings with tiny vocabularies, before anything takes time.
 
     Raises:
         ValueError: its choices do not go together.
@@ -252,7 +261,9 @@ def check_model(settings):
     build(settings, SPECIAL_WORDS, SPECIAL_WORDS)
 
 
-def build(settings, context_vocabulary, target_vocabulary):
+def build(
+    settings: Settings, context_vocabulary: Sequence, target_vocabulary: Sequence
+) -> keras.Model:
     """Build the model of some settings for two vocabularies."""
     return models.BUILDERS[settings.model](
         context_vocabulary_size=len(context_vocabulary),
@@ -264,7 +275,7 @@ def build(settings, context_vocabulary, target_vocabulary):
 
 
 def _begin(settings, vocabularies, checkpoint, distribution):
-    """Return the compiled model: new, or as the last epoch left it on whatever devices."""
+    """Return the compiled model: new, or as the last epoch left it."""
 
     def read():
         return keras.saving.load_model(checkpoint.last() / "model.keras")
@@ -306,7 +317,7 @@ def _describe(train_pairs, validation_pairs, settings, sources):
 
 
 def _sample(pairs, number):
-    """Return so many pairs from all over a list, the same every time."""
+    """Return so many pairs, evenly spaced in a list."""
     return pairs[:: max(1, len(pairs) // max(1, number))][:number]
 
 
@@ -322,7 +333,7 @@ def _number_of_shapes(folder, settings, resume):
 
 @contextmanager
 def _begun(folder, config, resume):
-    """Check the folder of a run before anything takes time; the run is there if the block ends."""
+    """Check the folder of a run before anything takes time, and write its configuration."""
     if resume:
         if (folder / HISTORY_FILE).is_file() and not (folder / CHECKPOINTS).is_dir():
             raise ValueError(f"the run in {folder} has finished; there is nothing to resume")
@@ -355,7 +366,7 @@ def _check_same_run(folder, config, may_differ=("epochs", "sources")):
 
 
 def _leave(folder, translator, checkpoint):
-    """Leave the translator, the history and the curves; the checkpoints have served."""
+    """Leave the translator, the history and the curves, and remove the checkpoints."""
     translator.save(folder)
     with written_whole(folder / HISTORY_FILE) as path:
         path.write_text(json.dumps(checkpoint.history, indent=2) + "\n")

@@ -1,11 +1,15 @@
-"""What decides the outcome of a run: the model, its sizes, and how it is trained."""
+"""What decides the outcome of a run: the model, its sizes, and how it is trained.
+
+`Settings` is the one table of these: the command line makes its options, their help and their
+defaults from it. It needs no Keras until a `Settings` is made, so that `--help` answers at once.
+"""
 
 import inspect
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
-from keras_attention import corpora, models
-from keras_attention.text import KINDS
+from keras_attention.menu import SCORES, option_names
 
 # Settings that not every builder has; None is the builder's own default.
 CHOICES = (
@@ -14,7 +18,7 @@ CHOICES = (
     *("positions", "norm_first", "tied"),
 )
 DTYPE_POLICIES = ("float32", "mixed_bfloat16")
-_OF_THE_TUTORIAL = {
+TUTORIAL = {  # the recipe of the TensorFlow tutorial for its RNN with attention
     "tokens": "word",
     "units": 256,
     "vocabulary": 5000,
@@ -27,105 +31,171 @@ _OF_THE_TUTORIAL = {
     "decay": False,
     "label_smoothing": 0.0,
 }
-DEFAULTS = {
-    **dict.fromkeys(models.BUILDERS, _OF_THE_TUTORIAL),
-    "transformer": {
-        "tied": True,
-        "tokens": "wordpiece",
-        "units": 128,
-        "vocabulary": 8000,
-        "batch_size": 128,
-        "epochs": 30,
-        "steps": 400,
-        "patience": 30,
-        "learning_rate": 2e-3,
-        "warm_up": 1000,
-        "decay": True,
-        "label_smoothing": 0.1,
-    },
+TRANSFORMER = {
+    "tied": True,
+    "tokens": "wordpiece",
+    "units": 128,
+    "vocabulary": 8000,
+    "batch_size": 128,
+    "epochs": 30,
+    "steps": 400,
+    "patience": 30,
+    "learning_rate": 2e-3,
+    "warm_up": 1000,
+    "decay": True,
+    "label_smoothing": 0.1,
 }
+
+
+def defaults_of(model: str) -> dict[str, Any]:
+    """Return what `Settings` takes for a model where nothing was chosen."""
+    return TRANSFORMER if model == "transformer" else TUTORIAL
+
+
+def _setting(
+    description: str,
+    default: Any = None,
+    *,
+    shown: str | None = None,
+    panel: str | None = None,
+    flags: tuple[str, ...] = (),
+) -> Any:
+    """Declare a setting: its help text, its default, and how the command line shows both.
+
+    Args:
+        description: the help text.
+        default: of the field; None: the model's, `defaults_of` or the builder's.
+        shown: the default as the help shows it, if it is not in `defaults_of`.
+        panel: the group of options that it belongs to.
+        flags: the names of a switch.
+    """
+    return field(
+        default=default,
+        metadata={"help": description, "shown": shown, "panel": panel, "flags": flags},
+    )
+
+
+OF_TRANSFORMER, TRAINING = "The Transformer", "Training"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides the outcome of a run; what is None takes the model's default, see `DEFAULTS`.
+    """What decides the outcome of a run; what is None takes the model's default, `defaults_of`.
 
     The defaults are taken when the settings are made: `dataclasses.replace` keeps them, also for
-    another model.
+    another model. Each field's help text says what it is; `keras-attention train --help` shows all.
 
-    Attributes:
-        model: name of the builder, a key of `keras_attention.models.BUILDERS`.
-        attention: name of an attention that the model can do with, see
-            `keras_attention.models.attention_factory`.
-        score: name of a score, where model and attention leave a choice.
-        half_width: of the window of local attention.
-        pooling: of a model without attention.
-        num_layers: of a Transformer, as are those down to `tied`; see
-            `keras_attention.models.build_transformer`.
-        num_heads: heads of each attention.
-        feed_forward_dim: hidden width of the feed-forward networks.
-        key_dim: depth of a head.
-        dropout: fraction that is dropped in training.
-        positions: `"concatenated"`, `"interleaved"` or `"learned"`.
-        norm_first: whether the norm comes first in each block.
-        tied: whether the target embedding makes the logits.
-        tokens: `"word"` or `"wordpiece"`, a key of `keras_attention.text.KINDS`.
-        units: width of the model.
-        vocabulary: most tokens a language.
-        batch_size: sentences a batch.
-        batch_tokens: tokens a batch in place of sentences, see `keras_attention.corpora.Batches`.
-        shapes: most shapes to which sentences are padded. None: up to 8, fewer in a short run,
-            where compiling another program takes longer than it saves. A resumed run keeps the
-            number that it began with.
-        epochs: most epochs.
-        steps: batches an epoch.
-        patience: epochs without improvement of the validation loss after which training stops.
-        learning_rate: of Adam; with `warm_up`, its peak.
-        warm_up: batches until the peak of the learning rate; 0: it stays as it is.
-        decay: whether the learning rate falls to 0 at the last of all epochs, instead of with the
-            root of the steps. Goes with `warm_up`.
-        label_smoothing: probability that is taken from the right answer and spread over all tokens.
-        dtype_policy: `"float32"`, or `"mixed_bfloat16"`: computed in bfloat16 with weights in
-            float32, for GPUs and TPUs that are faster at it.
-        seed: of the weights and the order of the batches.
+    Raises:
+        ValueError: a setting is out of range, or the model does not have it.
     """
 
-    model: str = "rnn"
-    attention: str | None = None
-    score: str | None = None
-    half_width: int | None = None
-    pooling: str | None = None
-    num_layers: int | None = None
-    num_heads: int | None = None
-    feed_forward_dim: int | None = None
-    key_dim: int | None = None
-    dropout: float | None = None
-    positions: str | None = None
-    norm_first: bool | None = None
-    tied: bool | None = None
-    tokens: str | None = None
-    units: int | None = None
-    vocabulary: int | None = None
-    batch_size: int | None = None
-    batch_tokens: int | None = None
-    shapes: int | None = None
-    epochs: int | None = None
-    steps: int | None = None
-    patience: int | None = None
-    learning_rate: float | None = None
-    warm_up: int | None = None
-    decay: bool | None = None
-    label_smoothing: float | None = None
-    dtype_policy: str = "float32"
-    seed: int = 0
+    model: str = _setting(
+        "`rnn`, the tutorial's; `bilstm`, the lecture's, which attends inside its loop; "
+        "`seq2seq`, without attention; or `transformer`, which has attention alone.",
+        "rnn",
+        shown="rnn",
+    )
+    attention: str | None = _setting(
+        "`multi-head` (rnn), `global`, `local-m` (bilstm), `local-p`, `hard` (with "
+        "straight-through gradients); with a state (bilstm): `coverage`, `neural-coverage`, "
+        "`location-aware`, `recurrent-location`; a summary that ignores the query: `last`, "
+        "`max`, `mean`.",
+        shown="multi-head, bilstm: global",
+    )
+    score: str | None = _setting(
+        f"Of global, local and hard attention: {option_names(SCORES)}.",
+        shown="additive, bilstm: two-layer",
+    )
+    half_width: int | None = _setting("Half the window of local attention, in words.", shown="3")
+    pooling: str | None = _setting("Of seq2seq: `last`, `max` or `mean`.", shown="last")
+    num_layers: int | None = _setting(
+        "Layers of the encoder, and of the decoder.", shown="4", panel=OF_TRANSFORMER
+    )
+    num_heads: int | None = _setting("Heads of each attention.", shown="8", panel=OF_TRANSFORMER)
+    feed_forward_dim: int | None = _setting(
+        "Hidden width of the feed-forward networks.", shown="512", panel=OF_TRANSFORMER
+    )
+    key_dim: int | None = _setting(
+        "Depth of a head.", shown="units / heads; the tutorial has units", panel=OF_TRANSFORMER
+    )
+    dropout: float | None = _setting(
+        "Fraction dropped in training.", shown="0.1", panel=OF_TRANSFORMER
+    )
+    positions: str | None = _setting(
+        "`concatenated`, `interleaved` or `learned`.", shown="concatenated", panel=OF_TRANSFORMER
+    )
+    norm_first: bool | None = _setting(
+        "Pre-norm or post-norm.",
+        shown="norm-last",
+        panel=OF_TRANSFORMER,
+        flags=("--norm-first/--norm-last",),
+    )
+    tied: bool | None = _setting(
+        "Whether the target embedding makes the logits.",
+        shown="tied",
+        panel=OF_TRANSFORMER,
+        flags=("--tied/--untied",),
+    )
+    tokens: str = _setting(
+        "`word`: lower-cased words, as in the tutorial; `wordpiece`: pieces of words, which "
+        "keep case, accents, digits and punctuation."
+    )
+    units: int = _setting("Width of the model.")
+    vocabulary: int = _setting("Largest number of tokens in each language.")
+    batch_size: int = _setting("Sentences in a batch.", panel=TRAINING)
+    batch_tokens: int | None = _setting(
+        "Tokens in a batch, instead of sentences: short sentences make larger batches.",
+        shown="sentences",
+        panel=TRAINING,
+    )
+    shapes: int | None = _setting(
+        "Largest number of shapes to which sentences are padded; each has a program of its own. A "
+        "short run takes fewer, and a resumed run keeps its number.",
+        shown="8 or fewer",
+        panel=TRAINING,
+    )
+    epochs: int = _setting("Largest number of epochs.", panel=TRAINING)
+    steps: int = _setting("Batches in an epoch.", panel=TRAINING)
+    patience: int = _setting(
+        "Epochs without a better validation loss after which training stops.", panel=TRAINING
+    )
+    learning_rate: float = _setting("Of Adam; with a warm-up, its peak.", panel=TRAINING)
+    warm_up: int = _setting(
+        "Batches until the peak of the learning rate; 0: it is constant.", panel=TRAINING
+    )
+    decay: bool = _setting(
+        "After the warm-up, fall to 0 at the last epoch along a cosine, or with the root of the "
+        "number of steps.",
+        panel=TRAINING,
+        flags=("--decay/--no-decay",),
+    )
+    label_smoothing: float = _setting(
+        "Fraction of the right answer that is spread over all tokens.", panel=TRAINING
+    )
+    dtype_policy: str = _setting(
+        "`float32`; or `mixed_bfloat16`, which GPUs and TPUs compute faster, with weights in "
+        "float32.",
+        "float32",
+        shown="float32",
+        panel=TRAINING,
+    )
+    seed: int = _setting(
+        "Random seed of the weights and of the order of the batches.",
+        0,
+        shown="0",
+        panel=TRAINING,
+    )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
+        from keras_attention import corpora, models
+        from keras_attention.text import KINDS
+
         if self.model not in models.BUILDERS:
             raise ValueError(
                 f"model must be one of {', '.join(models.BUILDERS)}, got {self.model!r}"
             )
         is_own_choice = self.warm_up is not None
-        for name, value in DEFAULTS[self.model].items():
+        for name, value in defaults_of(self.model).items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
         if not is_own_choice:  # a short run warms up in its first tenth
@@ -172,6 +242,6 @@ class Settings:
             )
 
     @property
-    def choices(self):
+    def choices(self) -> dict[str, Any]:
         """What was chosen of the model's own settings, by name."""
         return {name: getattr(self, name) for name in CHOICES if getattr(self, name) is not None}

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_attention import layers
+from keras_attention import layers, menu
 from keras_attention.layers import scores
 from tests import contract
 from tests.contract import B, K, LayerCase, S, T
@@ -31,6 +31,7 @@ from keras import ops
 from keras_attention.layers.base import Attention
 from keras_attention.layers.scores import Score
 from keras_attention.layers.weights import WeightedLayer
+from keras_attention.menu import ScoreEntry
 from keras_attention.ops import dot, lookup, scores
 """
 
@@ -43,8 +44,10 @@ def names():
     exec(IMPORTS + function, found)
     scores.scores.negative_distance = found["negative_distance"]
     exec(score.replace("SCORES = {..., ", "ENTRY = {") + attention, found)
-    scores.SCORES.update(found["ENTRY"])
+    menu.SCORES.update(found["ENTRY"])
+    scores.SCORES["negative_distance"] = found[menu.SCORES["negative_distance"].layer]
     yield found
+    del menu.SCORES["negative_distance"]
     del scores.SCORES["negative_distance"], scores.scores.negative_distance
 
 

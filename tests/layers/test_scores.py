@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_attention import menu
 from keras_attention import ops as formulas
 from keras_attention.layers import AdditiveAttention, ContextSensitiveMemory, scores
 from tests.contract import B, K, Q, S, T
@@ -180,3 +181,8 @@ def test_a_score_layer_of_the_menu_can_be_given_as_it_is():
     twin(query, keys)
     twin.set_weights(layer.get_weights())
     np.testing.assert_array_equal(as_numpy(twin(query, keys)), as_numpy(layer(query, keys)))
+
+
+@pytest.mark.parametrize("name", menu.SCORES)
+def test_the_menu_has_the_equation_of_the_layer(name):
+    assert scores.SCORES[name].__doc__.startswith(menu.SCORES[name].equation)

@@ -113,7 +113,7 @@ def test_what_cannot_be_watched_says_so_before_training(tiny_run, tmp_path):
 
 def test_a_model_without_attention_has_nothing_to_draw(tiny_run, tmp_path, monkeypatch):
     monkeypatch.setattr(Translator, "heads", lambda self: [])
-    with pytest.raises(ValueError, match="this one has no attention"):
+    with pytest.raises(ValueError, match="this model has no attention to draw"):
         TranslateEachEpoch(tiny_run.translator, tmp_path, sentences=SENTENCES)
     TranslateEachEpoch(tiny_run.translator, tmp_path, sample=tiny_run.validation)
 
@@ -121,7 +121,7 @@ def test_a_model_without_attention_has_nothing_to_draw(tiny_run, tmp_path, monke
 def test_a_run_on_several_devices_is_not_watched(tiny_run, tmp_path):
     from keras_attention.distribution import Distribution
 
-    with pytest.raises(ValueError, match="several devices cannot be watched"):
+    with pytest.raises(ValueError, match="need a run on one device"):
         runs.train(
             tiny_run.train,
             tiny_run.validation,

@@ -1,4 +1,4 @@
-"""`keras-attention lab …`: the experiments of the lab, a command each."""
+"""`keras-attention lab …`: one command per experiment of the lab."""
 
 import typer
 
@@ -35,12 +35,12 @@ app.command("all")(everything.everything)
 
 
 @app.callback(invoke_without_command=True)
-def lab(context: typer.Context):
-    """Experiments that show what attention and memory are for: figures, and pictures in a folder.
+def lab(context: typer.Context) -> None:
+    """Experiments that show what attention and memory are for, with figures and pictures.
 
-    Each trains a model with its mechanism and the same model without it. A figure that is held to
-    something says so: `✓ ≥ 0.98` was reached, `✗ ≥ 0.98` was missed. `--quick` does the same on
-    less, in under a minute; its figures mean nothing. `--seed` gives another run.
+    Most train a model with a mechanism and the same model without it. Some figures have a target:
+    `✓ ≥ 0.98` was reached, `✗ ≥ 0.98` was missed. `--quick` runs a small version in under a minute,
+    whose figures mean nothing. `--seed` gives another run.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())

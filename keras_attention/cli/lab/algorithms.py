@@ -5,31 +5,34 @@ from pathlib import Path
 from keras_attention.cli.lab.bench import Out, Quick, Seed, perform
 
 
-def copy(out: Out = Path("runs/lab/copy"), seed: Seed = 0, quick: Quick = False):
-    """Copy sequences of bits, and longer ones than any that were trained on.
+def copy(out: Out = Path("runs/lab/copy"), seed: Seed = 0, quick: Quick = False) -> None:
+    """Copy sequences of bits, including longer ones than in training.
 
-    A Neural Turing Machine beside an LSTM with as many parameters, on the same 10,000 sequences of
-    up to 20 vectors; then sequences of 40 and 60. One minute on two CPU cores.
+    Compares a Neural Turing Machine with an LSTM of the same number of parameters. Both are trained
+    on the same 10,000 sequences of up to 20 vectors, then tested on 40 and 60. Takes one minute on
+    two CPU cores.
     """
     perform("copy", out, seed, quick)
 
 
-def repeat_copy(out: Out = Path("runs/lab/repeat-copy"), seed: Seed = 0, quick: Quick = False):
-    """Copy sequences of bits as often as a number says, and then say that it is done.
+def repeat_copy(
+    out: Out = Path("runs/lab/repeat-copy"), seed: Seed = 0, quick: Quick = False
+) -> None:
+    """Copy sequences of bits a given number of times, then write an end marker.
 
-    A Neural Turing Machine beside an LSTM with as many parameters, on the same sequences of up to
-    five vectors and up to five copies. Two minutes on two CPU cores.
+    Compares a Neural Turing Machine with an LSTM of the same number of parameters, on the same
+    sequences of up to five vectors and up to five copies. Takes two minutes on two CPU cores.
     """
     perform("repeat-copy", out, seed, quick)
 
 
 def associative_recall(
     out: Out = Path("runs/lab/associative-recall"), seed: Seed = 0, quick: Quick = False
-):
-    """Recall the item that came after the one which is shown again.
+) -> None:
+    """Recall the item that followed the queried one in a list.
 
-    A Neural Turing Machine beside an LSTM with as many parameters, on the same 30,000 lists:
-    first of two items, then of up to three, four and six. Three minutes on two CPU cores.
-    How far the machine gets depends on the seed.
+    Compares a Neural Turing Machine with an LSTM of the same number of parameters, on the same
+    30,000 lists: first of two items, then of up to three, four and six. Takes three minutes on two
+    CPU cores. The success of the machine depends on the random seed.
     """
     perform("associative-recall", out, seed, quick)

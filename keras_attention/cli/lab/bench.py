@@ -1,19 +1,22 @@
-"""What the commands of the lab share: their options, and how they show a report."""
+"""The options that the commands of the lab share, and the output of a report."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from keras_attention.cli.console import verbosity
 
+if TYPE_CHECKING:  # it loads Keras, which the commands import only when they need it
+    from keras_attention.lab.report import Report
+
 Out = Annotated[Path, typer.Option(help="Folder for figures and pictures.")]
-Seed = Annotated[int, typer.Option(help="Of weights and examples.")]
-Quick = Annotated[bool, typer.Option("--quick", help="The same on less, in under a minute.")]
+Seed = Annotated[int, typer.Option(help="Random seed of the weights and the examples.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Run a small version in under a minute.")]
 
 
-def perform(name, out, seed, quick, **options):
-    """Run an experiment of the lab, and print its figures and where its pictures are."""
+def perform(name: str, out: Path, seed: int, quick: bool, **options: Any) -> None:
+    """Run an experiment of the lab, and print its figures and the paths of its pictures."""
     from keras_attention import lab
 
     report = lab.perform(
@@ -30,8 +33,8 @@ def perform(name, out, seed, quick, **options):
         print(f"picture: {out / picture}")
 
 
-def show(report):
-    """Print the figures of a report as a table, each beside what it is held to."""
+def show(report: "Report") -> None:
+    """Print the figures of a report as a table, each beside its target."""
     from keras_attention.lab.report import written
 
     width = max(len(figure.name) for figure in report.figures)

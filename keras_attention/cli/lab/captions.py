@@ -5,10 +5,10 @@ from pathlib import Path
 from keras_attention.cli.lab.bench import Out, Quick, Seed, perform
 
 
-def captions(out: Out = Path("runs/lab/captions"), seed: Seed = 0, quick: Quick = False):
+def captions(out: Out = Path("runs/lab/captions"), seed: Seed = 0, quick: Quick = False) -> None:
     """Describe clips of moving shapes in words, with attention over the frames and without.
 
-    Leaves the share of right captions by number of events, and where the captioner looked before
-    every word, with the frames. It takes two minutes on two CPU cores.
+    Writes the fraction of correct captions by number of events, and pictures of the attention to
+    the frames for every word. Takes two minutes on two CPU cores.
     """
     perform("captions", out, seed, quick)

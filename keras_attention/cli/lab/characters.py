@@ -1,4 +1,4 @@
-"""`keras-attention lab characters | key-recall`: models that can look back at what they wrote."""
+"""`keras-attention lab characters | key-recall`: models that attend to earlier characters."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,19 +18,23 @@ def characters(
     out: Out = Path("runs/lab/characters"),
     seed: Seed = 0,
     quick: Quick = False,
-):
-    """A CharRNN, the same with a look back, and a Transformer. Six minutes on two CPU cores.
+) -> None:
+    """Train a CharRNN, a CharRNN with attention, and a Transformer.
 
-    All have equally many weights and see the same text. Leaves a folder for each, and the best one
-    in the folder itself: `keras-attention write runs/lab/characters "A prompt"` lets it go on.
+    All have the same number of weights and read the same text. Takes six minutes on two CPU cores.
+    Writes a folder for each, and the best one to the folder itself, where
+    `keras-attention write runs/lab/characters "A prompt"` finds it.
     """
     perform("characters", out, seed, quick, text=text, model=model)
 
 
-def key_recall(out: Out = Path("runs/lab/key-recall"), seed: Seed = 0, quick: Quick = False):
-    """Recall: "k=7 q=2 … k?", what was told long ago, asked for. Three minutes.
+def key_recall(
+    out: Out = Path("runs/lab/key-recall"), seed: Seed = 0, quick: Quick = False
+) -> None:
+    """Recall a value by its key, much later: "k=7 q=2 … k?". Takes three minutes.
 
-    An LSTM, the same with attention over its own past, and a Transformer, of equally many weights:
-    share of right answers by how many other pairs were told between a pair and its question.
+    Compares an LSTM, an LSTM with attention over its earlier states, and a Transformer, all with
+    the same number of weights: the fraction of correct answers by the number of other pairs between
+    a pair and its question.
     """
     perform("key-recall", out, seed, quick)

@@ -1,7 +1,7 @@
-"""`keras-attention lab all`: every experiment, and the page of their figures."""
+"""`keras-attention lab all`: every experiment, and a page of their figures."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,23 +14,23 @@ def everything(
     babi: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of bAbI's qa1 and qa2, such as en-10k, beside generated stories."
+            help="Folder of bAbI's qa1 and qa2, such as en-10k, to add to the generated stories."
         ),
     ] = None,
     text: Annotated[
         str | None,
-        typer.Option(help="`tinyshakespeare` or a text file, beside the bundled text."),
+        typer.Option(help="`tinyshakespeare` or a text file, to add to the bundled text."),
     ] = None,
     quick: Quick = False,
-):
-    """All experiments, a folder each, and a page with every figure. Half an hour.
+) -> None:
+    """Run all experiments, each in its own folder, and write a page of all figures.
 
-    Experiments that the folder has are not run again, so a command that was interrupted goes on.
-    Ends with status 1 if a figure is not where it should be.
+    Takes half an hour. Finished experiments are not repeated, so an interrupted command can
+    continue. Exits with status 1 if a figure misses its target.
     """
     from keras_attention import lab
 
-    outside = {"babi": {"data": babi}} if babi else {}
+    outside: dict[str, dict[str, Any]] = {"babi": {"data": babi}} if babi else {}
     outside |= {"characters": {"text": text}} if text else {}
     runs = lab.runs_of(lab.EXPERIMENTS, outside)
     reports = lab.perform_all(runs, out, quick=quick, verbose=verbosity())

@@ -1,4 +1,4 @@
-"""`keras-attention lab glimpses` and `two-digits`: hard attention that looks."""
+"""`keras-attention lab glimpses` and `two-digits`: hard attention by glimpses."""
 
 from pathlib import Path
 
@@ -9,11 +9,11 @@ def glimpses(
     out: Out = Path("runs/lab/glimpses"),
     seed: Seed = 0,
     quick: Quick = False,
-):
-    """Learn where to look: one digit in clutter, from a few glimpses.
+) -> None:
+    """Learn where to take glimpses: one digit in clutter, from a few of them.
 
-    The recurrent attention model, beside the same model that stares at the middle, and a dense net
-    on the whole picture. It takes two minutes on two CPU cores.
+    Compares the recurrent attention model, the same model with all glimpses at the centre, and a
+    dense network on the whole picture. Takes two minutes on two CPU cores.
     """
     perform("glimpses", out, seed, quick)
 
@@ -22,10 +22,10 @@ def two_digits(
     out: Out = Path("runs/lab/two-digits"),
     seed: Seed = 0,
     quick: Quick = False,
-):
-    """Read two digits from left to right, with glimpses that nobody says where to take.
+) -> None:
+    """Read two digits from left to right, learning where to take glimpses.
 
-    The deep recurrent attention model, beside the same model that stares at the middle, and a dense
-    net on the whole picture. It takes two minutes on two CPU cores.
+    Compares the deep recurrent attention model, the same model with all glimpses at the centre, and
+    a dense network on the whole picture. Takes two minutes on two CPU cores.
     """
     perform("two-digits", out, seed, quick)

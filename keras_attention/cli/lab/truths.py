@@ -1,32 +1,34 @@
-"""`keras-attention lab ctc | hopfield | estimators`: three small truths, seconds each."""
+"""`keras-attention lab ctc | hopfield | estimators`: three small experiments, seconds each."""
 
 from pathlib import Path
 
 from keras_attention.cli.lab.bench import Out, Quick, Seed, perform
 
 
-def ctc(out: Out = Path("runs/lab/ctc"), seed: Seed = 0, quick: Quick = False):
-    """CTC: hard attention that can be summed over all alignments. Ten seconds.
+def ctc(out: Out = Path("runs/lab/ctc"), seed: Seed = 0, quick: Quick = False) -> None:
+    """CTC: hard attention, summed exactly over all alignments. Takes ten seconds.
 
-    Learns to spell what a sequence of noisy frames says, though nothing tells which frame speaks
-    which label, and draws the alignment that it found.
+    Learns to transcribe sequences of noisy frames without knowing the label of any frame, and draws
+    the alignment that it found.
     """
     perform("ctc", out, seed, quick)
 
 
-def hopfield(out: Out = Path("runs/lab/hopfield"), seed: Seed = 0, quick: Quick = False):
-    """Hopfield: a pattern comes back from its half. Ten seconds.
+def hopfield(out: Out = Path("runs/lab/hopfield"), seed: Seed = 0, quick: Quick = False) -> None:
+    """Hopfield: retrieve a pattern from one half. Takes ten seconds.
 
-    Stores ever more random patterns, and ten handwritten digits, erases half of each and asks for
-    the whole: an iterated lookup beside the network of 1982.
+    Stores growing numbers of random patterns, and ten handwritten digits, erases half of each and
+    retrieves the whole. Compares an iterated lookup with the network of 1982.
     """
     perform("hopfield", out, seed, quick)
 
 
-def estimators(out: Out = Path("runs/lab/estimators"), seed: Seed = 0, quick: Quick = False):
-    """Soft against hard attention: bias and variance of their gradients. Seconds.
+def estimators(
+    out: Out = Path("runs/lab/estimators"), seed: Seed = 0, quick: Quick = False
+) -> None:
+    """Soft and hard attention: bias and variance of their gradients. Takes seconds.
 
     Estimates one gradient by REINFORCE with three baselines, by straight-through, by soft
-    attention and by the marginal, and compares each with what enumeration gives.
+    attention and by the marginal, and compares each with the exact gradient from enumeration.
     """
     perform("estimators", out, seed, quick)

@@ -1,0 +1,42 @@
+"""What one chooses by name: read without Keras, so that the help of the command line is quick.
+
+Everything that lists the scores reads this table: `layers.scores`, the options of `train`, the
+README, the pages of the documentation, the tests of the contract.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class ScoreEntry(NamedTuple):
+    """A score of the menu.
+
+    Attributes:
+        layer: name of its class in `keras_attention.layers.scores`.
+        equation: the score of a query q and a key k, as the README shows it.
+    """
+
+    layer: str
+    equation: str
+
+
+SCORES = {
+    "dot": ScoreEntry("DotScore", "q·k"),
+    "scaled_dot": ScoreEntry("ScaledDotScore", "q·k / √K"),
+    "cosine": ScoreEntry("CosineScore", "β cos(q, k)"),
+    "general": ScoreEntry("GeneralScore", "qᵀ W k"),
+    "concat": ScoreEntry("ConcatScore", "vᵀ tanh(W [q; k])"),
+    "additive": ScoreEntry("AdditiveScore", "vᵀ tanh(W q + U k)"),
+    "two_layer": ScoreEntry("TwoLayerScore", "w₂ᵀ tanh(W₁ [q; k] + b₁) + b₂"),
+    "location": ScoreEntry("LocationScore", "(W q)_j"),
+}
+
+
+def option_names(names: Iterable[str]) -> str:
+    """Return names as the command line's help lists them.
+
+    Example:
+    >>> option_names(["dot", "scaled_dot"])
+    '`dot`, `scaled-dot`'
+    """
+    return ", ".join(f"`{name.replace('_', '-')}`" for name in names)
