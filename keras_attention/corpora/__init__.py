@@ -1,4 +1,4 @@
-"""Where sentence pairs come from, how they are split without a leak, and how they are batched."""
+"""Sentence pairs: where they come from, how to split them without a leak, and how to batch them."""
 
 from keras_attention.corpora.batches import ROWS, Batches
 from keras_attention.corpora.grammar import AlignedPair, Grammar

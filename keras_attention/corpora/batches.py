@@ -1,45 +1,58 @@
-"""Batches of sentences of about equal length, as `tf.data` for `fit`."""
+"""Batches of sentences of about equal length, in few static shapes."""
 
-import itertools
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Any
 
+import keras
 import numpy as np
 
 from keras_attention.corpora.shapes import LONGEST, MOST_SHAPES, first_that_holds, fit_shapes
-from keras_attention.text import START, shortened
+from keras_attention.text import START, Tokens, shortened
 
 ROWS = 16  # of a constant number of tokens: batches can be cut for so many devices
 
 
 class Batches:
-    """Batches of sentences of about equal length, in few static shapes, as `tf.data` for `fit`.
+    """Batches of sentences of about equal length, in few static shapes, for `fit`.
 
     Each pair goes to the first shape (S, T) that holds both its sentences, and each batch has one
-    shape, so that XLA compiles one program a shape and little is padded.
+    shape. So XLA compiles one program for each shape, and there is little padding.
 
-    An element is `({"context": (B, S), "target": (B, T)}, labels (B, T))`, int32: the target begins
+    A batch is `({"context": (B, S), "target": (B, T)}, labels (B, T))`, int32: the target begins
     with `[START]`, the labels end with `[END]`, and 0 is padding. The length of a `Batches` is the
-    number of batches in which each pair comes once.
+    number of batches that hold each pair once.
 
     Args:
         context_ids: (N, S), each row `[START]`, words, `[END]`, then 0.
         target_ids: (N, T), likewise.
-        batch_size: sentences a batch, B; a last batch of a shape is filled up with empty targets.
-        batch_tokens: a constant number of tokens in place of sentences: B is the largest multiple
-            of 16 with at most so many tokens, padding included, on the longer side; at least 16.
-        shapes: pairs (S, T), growing in both; or a number of them, at most, for `fit_shapes` to
-            find. None: one, and one more for every 16 batches, up to 8, so that a program that is
-            compiled is worth it even if each batch comes but once.
+        batch_size: sentences in a batch, B. The last batch of a shape is filled up with empty
+            targets.
+        batch_tokens: a constant number of tokens, instead of sentences: B is the largest multiple
+            of 16, and at least 16, for which the longer side has no more tokens than this, padding
+            included.
+        shapes: pairs (S, T) that grow in both; or the largest number of them that `fit_shapes` may
+            find. None: one, and one more for every 16 batches, up to 8, so that compiling a program
+            pays even if each batch comes only once.
 
     Attributes:
-        shapes: those pairs (S, T).
+        shapes: the pairs (S, T).
         left_out: number of pairs that `of_pairs` left out.
 
     Raises:
-        ValueError: a sentence has more than 64 tokens or than the largest shape, the two arrays
-            differ in length or are empty, or there are fewer than 16 tokens a batch.
+        ValueError: a sentence has more than 64 tokens or more than the largest shape, the two
+            arrays differ in length or are empty, or `batch_tokens` is below 16.
     """
 
-    def __init__(self, context_ids, target_ids, batch_size=64, *, batch_tokens=None, shapes=None):
+    def __init__(
+        self,
+        context_ids: np.ndarray,
+        target_ids: np.ndarray,
+        batch_size: int = 64,
+        *,
+        batch_tokens: int | None = None,
+        shapes: int | Iterable[tuple[int, int]] | None = None,
+    ):
         if len(context_ids) != len(target_ids) or len(context_ids) == 0:
             raise ValueError(
                 "context_ids and target_ids must hold the same number of sentences, at least one, "
@@ -57,7 +70,9 @@ class Batches:
             else:
                 batches = int(np.maximum(*lengths).sum()) // batch_tokens
             shapes = min(1 + batches // 16, MOST_SHAPES)
-        self.shapes = fit_shapes(*lengths, shapes) if isinstance(shapes, int) else list(shapes)
+        self.shapes = (
+            fit_shapes(lengths[0], lengths[1], shapes) if isinstance(shapes, int) else list(shapes)
+        )
         sides = list(zip(*self.shapes, strict=True))
         if not sides or any(list(side) != sorted(side) for side in sides):
             raise ValueError(f"shapes must be pairs (S, T) that grow in both, got {self.shapes}")
@@ -69,7 +84,7 @@ class Batches:
         places = first_that_holds(self.shapes, *lengths)
         self._rows = {self.shapes[p]: np.flatnonzero(places == p) for p in np.unique(places)}
 
-    def rows(self, shape):
+    def rows(self, shape: tuple[int, int]) -> int:
         """Return the number of sentences in a batch of a shape, B."""
         if self.batch_tokens is None:
             return self.batch_size
@@ -78,15 +93,15 @@ class Batches:
     @classmethod
     def of_pairs(
         cls,
-        pairs,
-        context_vocabulary,
-        target_vocabulary,
-        batch_size=64,
+        pairs: Sequence[Any],
+        context_vocabulary: Tokens,
+        target_vocabulary: Tokens,
+        batch_size: int = 64,
         *,
-        batch_tokens=None,
-        shapes=None,
-        leave_out_long=False,
-    ):
+        batch_tokens: int | None = None,
+        shapes: int | Iterable[tuple[int, int]] | None = None,
+        leave_out_long: bool = False,
+    ) -> "Batches":
         """Look up the ids of sentence pairs and batch them.
 
         Args:
@@ -94,11 +109,11 @@ class Batches:
             context_vocabulary: `keras_attention.text.Vocabulary` or `WordPieces` of the context
                 sentences.
             target_vocabulary: that of the target sentences.
-            batch_size: sentences a batch.
-            batch_tokens: tokens a batch, in place of sentences.
-            shapes: to which sentences are padded, or how many.
-            leave_out_long: whether pairs with a sentence of more than 64 tokens are left out, and
-                counted in `left_out`.
+            batch_size: as for `Batches`, like `batch_tokens` and `shapes`.
+            batch_tokens: tokens in a batch, instead of sentences.
+            shapes: shapes to which sentences are padded, or how many.
+            leave_out_long: whether to leave out pairs with a sentence of more than 64 tokens; their
+                number is `left_out`.
 
         Raises:
             ValueError: a sentence has more than 64 tokens; the message quotes it.
@@ -124,43 +139,50 @@ class Batches:
         batches.left_out = int((~fits).sum())
         return batches
 
-    def __len__(self):
+    def __len__(self) -> int:
         return sum(-(-len(rows) // self.rows(shape)) for shape, rows in self._rows.items())
 
-    def in_order(self, part=(0, 1)):
-        """Return a `tf.data.Dataset` of each pair once, from short to long, for evaluation.
+    def in_order(self, part: tuple[int, int] = (0, 1)) -> Any:
+        """Return each pair once, from short to long, for evaluation.
 
         Args:
             part: (i, n): only the i-th of n equal parts of each batch, counted from 0.
 
+        Returns:
+            What `fit` takes: a `keras.utils.PyDataset`, or on TensorFlow a `tf.data.Dataset`.
+
         Raises:
             ValueError: batches have no n equal parts.
         """
-        import tensorflow as tf
+        plan = self._plan()
+        return self._for_backend(Planned(self, len(plan), plan.__getitem__, part))
 
-        dataset = self._dataset(self._plan, part)
-        return dataset.apply(tf.data.experimental.assert_cardinality(len(self)))
-
-    def shuffled(self, seed=0, start=0, part=(0, 1)):
-        """Return an endless `tf.data.Dataset`, reshuffled at every pass, for training.
+    def shuffled(self, seed: int = 0, start: int = 0, part: tuple[int, int] = (0, 1)) -> Any:
+        """Return batches without end, shuffled anew at every pass, for training.
 
         Args:
-            seed: of the order, which hangs on nothing else: the same on every machine.
-            start: number of the batch with which to begin, so that a run can go on where it was.
+            seed: random seed; with the number of the pass it alone decides the order, which is the
+                same on every machine.
+            start: number of the first batch, so that a run can continue where it was.
             part: (i, n): only the i-th of n equal parts of each batch, counted from 0. The n parts
                 have the same length at every step, and together they are the batch.
 
+        Returns:
+            What `fit` takes: a `keras.utils.PyDataset`, or on TensorFlow a `tf.data.Dataset`.
+
         Raises:
             ValueError: batches have no n equal parts.
         """
 
-        def plan_of_all_passes():
-            number, skipped = divmod(start, len(self))
-            for pass_number in itertools.count(number):
-                plan = self._plan(np.random.default_rng((seed, pass_number)))
-                yield from plan[skipped if pass_number == number else 0 :]
+        @lru_cache(maxsize=2)
+        def plan(number: int) -> list:
+            return self._plan(np.random.default_rng((seed, number)))
 
-        return self._dataset(plan_of_all_passes, part)
+        def planned(index: int) -> tuple:
+            number, place = divmod(start + index, len(self))
+            return plan(number)[place]
+
+        return self._for_backend(Planned(self, None, planned, part))
 
     def _plan(self, rng=None):
         """List (shape, rows) of every batch of a pass, shuffled by `rng` if there is one."""
@@ -171,16 +193,29 @@ class Batches:
             plan += [(shape, rows[start : start + size]) for start in range(0, len(rows), size)]
         return [plan[i] for i in rng.permutation(len(plan))] if rng else plan
 
-    def _batch(self, shape, rows, size):
+    def batch(self, shape: tuple[int, int], rows: np.ndarray, part: tuple[int, int]) -> tuple:
+        """Return a part of the batch of some rows: inputs and labels.
+
+        Args:
+            shape: (S, T).
+            rows: numbers of the pairs, at most as many as the batch holds.
+            part: (i, n), as for `in_order`.
+        """
+        number, parts = part
+        size = self.rows(shape) // parts
+        rows = rows[number * size : (number + 1) * size]
         context = _take(self.context_ids, rows, size, shape[0])
         target = _take(self.target_ids, rows, size, shape[1] + 1)
         context[len(rows) :, 0] = START  # no label, so no loss; yet a token, for every RNN kernel
         labels = target[:, 1:]
         return {"context": context, "target": target[:, :-1] * (labels != 0)}, labels
 
-    def _dataset(self, plan, part):
-        import tensorflow as tf
+    def check_part(self, part: tuple[int, int]) -> None:
+        """Check that every batch has n equal parts, of which (i, n) is one.
 
+        Raises:
+            ValueError: it has not.
+        """
         number, parts = part
         sizes = {self.rows(shape) for shape in self._rows}
         if not 0 <= number < parts or any(size % parts for size in sizes):
@@ -189,20 +224,57 @@ class Batches:
                 f"of {', '.join(map(str, sorted(sizes)))}"
             )
 
-        def batches():
-            for shape, rows in plan():
-                size = self.rows(shape) // parts
-                yield self._batch(shape, rows[number * size : (number + 1) * size], size)
+    def _for_backend(self, planned: "Planned") -> Any:
+        """Return planned batches as `fit` takes them."""
+        if keras.backend.backend() != "tensorflow":
+            return planned
+        import tensorflow as tf
 
-        size = self.batch_size // parts if self.batch_tokens is None else None
+        # Keras would fix the shapes of a PyDataset to what its first two batches have in common.
+        size = self.batch_size // planned.part[1] if self.batch_tokens is None else None
         ids = tf.TensorSpec((size, None), tf.int32)
         signature = ({"context": ids, "target": ids}, ids)
-        dataset = tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(4)
+        dataset = tf.data.Dataset.from_generator(lambda: iter(planned), output_signature=signature)
+        if planned.num_batches is not None:
+            dataset = dataset.apply(tf.data.experimental.assert_cardinality(planned.num_batches))
         # There is nothing to tune, and the thread that would do so holds up the end of an iterator
         # until its next turn, which comes at doubling intervals of up to a minute.
         options = tf.data.Options()
         options.autotune.enabled = False
-        return dataset.with_options(options)
+        return dataset.prefetch(4).with_options(options)
+
+
+class Planned(keras.utils.PyDataset):
+    """Batches in a planned order.
+
+    Args:
+        batches: `Batches`.
+        count: number of batches; None: without end.
+        planned: a function, number of a batch → its shape (S, T) and the numbers of its pairs.
+        part: (i, n): only the i-th of n equal parts of each batch, counted from 0.
+
+    Raises:
+        ValueError: batches have no n equal parts.
+    """
+
+    def __init__(
+        self,
+        batches: Batches,
+        count: int | None,
+        planned: Callable[[int], tuple[tuple[int, int], np.ndarray]],
+        part: tuple[int, int],
+    ):
+        super().__init__()
+        batches.check_part(part)
+        self.batches, self.count, self.planned, self.part = batches, count, planned, part
+
+    @property
+    def num_batches(self) -> int | None:
+        return self.count
+
+    def __getitem__(self, index: int) -> tuple:
+        shape, rows = self.planned(index)
+        return self.batches.batch(shape, rows, self.part)
 
 
 def _take(ids, rows, size, length):

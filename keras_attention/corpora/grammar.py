@@ -1,7 +1,7 @@
 """Sentence pairs with gold word alignment, from a synchronous grammar of Spanish and English.
 
-One derivation writes both sentences at once, so it knows which Spanish word each English word
-comes from:
+One derivation writes both sentences at once, so it links each English word to the Spanish word
+that it comes from:
 
     Clause -> Subject no *Verb *Complement = Subject~Verb Do~Verb not~no Verb.english Complement
 
@@ -10,8 +10,8 @@ explains how to read and extend them. The links follow these conventions:
 
 - content words, articles, numbers and marks link to their counterparts;
 - a subject without a Spanish pronoun links to the conjugated verb, and so do "do", "does", "did";
-- "not" links to "no", "the" and "to" in "to the" both to "al" (a + el);
-- the personal "a" and "¿" stay without a link; every English token has at least one.
+- "not" links to "no"; in "to the", both words link to "al" (a + el);
+- the personal "a" and "¿" have no link; every English token has at least one.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from keras_attention.corpora.grammar_files import (
     read_grammar_files,
 )
 
-PATIENCE = 1000  # repeated sentences in a row before the rest is enumerated
+PATIENCE = 1000  # successive repeats of sentences before the grammar is enumerated
 
 
 class AlignedPair(NamedTuple):
-    """A Spanish sentence, its English translation, and which words belong together.
+    """A Spanish sentence, its English translation, and the links between their words.
 
     Attributes:
         context: The Spanish sentence as written: `"¿Comieron los niños la manzana roja?"`.
         target: The English sentence as written: `"Did the boys eat the red apple?"`.
         links: Pairs `(context token, target token)`, counted from 0, in the order of the target.
-            Words are tokens, and so is each of `. ? ! , ¿`.
+            Each word and each of `. ? ! , ¿` is a token.
     """
 
     context: str
@@ -57,12 +57,12 @@ class AlignedPair(NamedTuple):
 
 
 class Grammar:
-    """A synchronous grammar, which generates Spanish–English pairs with gold word alignment.
+    """A synchronous grammar that generates Spanish–English pairs with gold word alignment.
 
-    `Grammar.load().generate(50_000)` is the bundled corpus. A sentence is built from the category
-    `Sentence` down: of the rules whose features agree, one is chosen with probability proportional
-    to its weight; then its starred parts are built, then the others from left to right, each
-    agreeing with all that has been chosen before.
+    `Grammar.load().generate(60_000)` is the bundled corpus. The grammar builds a sentence from the
+    category `Sentence` down. It chooses one of the rules whose features agree, with probability
+    proportional to its weight. It then builds the starred parts of the rule and after them the
+    others from left to right; each part agrees with all earlier choices.
 
     Example:
         >>> from keras_attention.corpora.grammar import Grammar
@@ -79,11 +79,11 @@ class Grammar:
         self._tally = lru_cache(maxsize=None)(self._count)
 
     @classmethod
-    def load(cls, folder=None) -> Grammar:
-        """Read `grammar.txt` and the tables it names.
+    def load(cls, folder: Path | str | None = None) -> Grammar:
+        """Read `grammar.txt` and the tables that it names.
 
         Args:
-            folder: Path of a folder with a grammar of your own; the bundled files by default.
+            folder: A folder with a grammar of your own; by default the bundled files.
 
         Raises:
             FileNotFoundError: A file is missing.
@@ -93,11 +93,11 @@ class Grammar:
         return cls(read_grammar_files(root))
 
     def generate(self, count: int, seed: int = 0) -> list[AlignedPair]:
-        """`count` pairs with distinct Spanish sentences; the same for a seed on every machine.
+        """Return `count` pairs with distinct Spanish sentences, the same on every machine.
 
         Args:
-            count: How many pairs.
-            seed: Seed of the random choices.
+            count: The number of pairs.
+            seed: The random seed.
 
         Raises:
             ValueError: `count` is below 1, or the grammar has fewer sentences.
@@ -113,7 +113,7 @@ class Grammar:
         misses = 0
         while len(pairs) < count and misses < PATIENCE:
             pair = self._write(
-                next(self._derive(START_SYMBOL, {}, lambda *ways: _shuffled(*ways, rng)))
+                next(self._derive(START_SYMBOL, {}, lambda ways, sums: _shuffled(ways, sums, rng)))
             )
             misses = misses + 1 if pair.context in pairs else 0
             pairs.setdefault(pair.context, pair)
@@ -132,16 +132,16 @@ class Grammar:
 
     @cached_property
     def size(self) -> int:
-        """How many derivations the grammar has: it cannot give more sentences than that."""
+        """The number of derivations of the grammar, which bounds the number of its sentences."""
         return sum(self._tally(START_SYMBOL, ()).values())
 
     def _count(self, category: str, wanted: tuple) -> Counter:
-        """How many derivations a category has for each set of features that they can end with."""
-        total = Counter()
+        """Count the derivations of a category for each set of features that they can end with."""
+        total: Counter[tuple] = Counter()
         for way in self._ways(category, wanted)[0]:
             states = Counter({_key(_bind(way.features, dict(wanted), {})): 1})
             for item in way.order:
-                grown = Counter()
+                grown: Counter[tuple] = Counter()
                 for state, ways in states.items():
                     bindings = dict(state)
                     parts = self._tally(item.category, _key(_resolve(item.features, bindings)))
@@ -149,12 +149,13 @@ class Grammar:
                         grown[_key(_bind(item.features, dict(features), bindings))] += ways * more
                 states = grown
             for state, ways in states.items():
-                features = _unify(_resolve(way.features, dict(state)), dict(wanted))
-                total[_key(features)] += ways
+                agreed = _unify(_resolve(way.features, dict(state)), dict(wanted))
+                if agreed is not None:
+                    total[_key(agreed)] += ways
         return total
 
     def _agreeing_ways(self, category: str, wanted: tuple) -> tuple[tuple, tuple]:
-        """What can become of a category with the wanted features, and running sums of weights."""
+        """Return the ways to expand a category with the wanted features, and sums of weights."""
         ways = tuple(
             way
             for way in self._all_ways[category]
@@ -163,18 +164,21 @@ class Grammar:
         return ways, tuple(accumulate(way.weight for way in ways))
 
     def _derive(self, category: str, wanted: Features, order: Callable) -> Iterator[Phrase]:
-        """All derivations of a category that agree with the wanted features, in the given order."""
+        """Yield the derivations of a category that agree with the wanted features, in order."""
         for way in order(*self._ways(category, _key(wanted))):
             if isinstance(way, Phrase):
-                yield replace(way, features=_unify(way.features, wanted))
+                features = _unify(way.features, wanted)
+                if features is not None:
+                    yield replace(way, features=features)
             else:
                 bindings = _bind(way.features, wanted, {})
                 for found, parts in self._fill(way.order, bindings, {}, order):
                     features = _unify(_resolve(way.features, found), wanted)
-                    yield self._join(way, found, parts, features)
+                    if features is not None:
+                        yield self._join(way, found, parts, features)
 
     def _fill(self, todo, bindings, parts, order) -> Iterator[tuple[Features, dict]]:
-        """Choose the parts of a rule so that they agree; step back where none does."""
+        """Choose the parts of a rule so that they agree; backtrack where none does."""
         if not todo:
             yield bindings, parts
             return
@@ -184,7 +188,7 @@ class Grammar:
             yield from self._fill(todo[1:], found, {**parts, item.name: node}, order)
 
     def _join(self, rule: Rule, bindings: Features, parts: dict, features: Features) -> Phrase:
-        """Write both sides of a rule from its parts, with their links where the parts stand."""
+        """Write both sides of a rule from its parts, and move their links accordingly."""
         spanish: list[str] = []
         places: dict[str, tuple[int, ...]] = {}
         for item in rule.spanish:
@@ -227,13 +231,13 @@ class Grammar:
         for i, following in enumerate(english[1:]):
             if following[0].lower() in "aeiou":
                 english[i] = self._elisions.get(english[i], english[i])
-        links = {(moved[i], j) for j, (_, places) in enumerate(node.english) for i in places}
-        links = tuple(sorted(links, key=lambda link: (link[1], link[0])))
+        found = {(moved[i], j) for j, (_, places) in enumerate(node.english) for i in places}
+        links = tuple(sorted(found, key=lambda link: (link[1], link[0])))
         return AlignedPair(_sentence(spanish), _sentence(english), links)
 
 
 def _unify(one: Features, other: Features) -> Features | None:
-    """Both sets of features together, or None where they contradict each other."""
+    """Return both sets of features together, or None if they contradict each other."""
     merged = dict(one)
     for name, values in other.items():
         merged[name] = merged.get(name, values) & values
@@ -243,17 +247,17 @@ def _unify(one: Features, other: Features) -> Features | None:
 
 
 def _resolve(features: Pattern, bindings: Features) -> Features:
-    """The features of an item, its variables replaced by what they are bound to."""
+    """Return the features of an item with its variables replaced by their values."""
     resolved = {}
     for name, value in features.items():
-        value = bindings.get(value) if isinstance(value, str) else value
-        if value is not None:
-            resolved[name] = value
+        known = bindings.get(value) if isinstance(value, str) else value
+        if known is not None:
+            resolved[name] = known
     return resolved
 
 
 def _bind(features: Pattern, found: Features, bindings: Features) -> Features:
-    """The bindings, with the variables of an item bound to the features found."""
+    """Return the bindings, with the variables of an item bound to the features found."""
     bindings = dict(bindings)
     for name, value in features.items():
         if isinstance(value, str) and name in found:
@@ -262,17 +266,17 @@ def _bind(features: Pattern, found: Features, bindings: Features) -> Features:
 
 
 def _key(features: Features) -> tuple:
-    """The features as a key for a dictionary."""
+    """Return the features as a dictionary key."""
     return tuple(sorted(features.items()))
 
 
 def _in_order(ways: tuple, sums: tuple) -> tuple:
-    """All ways, as they stand in the files."""
+    """Return all ways in the order of the files."""
     return ways
 
 
 def _shuffled(ways: tuple, sums: tuple, rng: random.Random) -> Iterator:
-    """All ways, drawn one after the other with probability proportional to their weights."""
+    """Yield all ways, drawn successively with probability proportional to their weights."""
     while ways:
         drawn = min(bisect(sums, rng.random() * sums[-1]), len(ways) - 1)
         yield ways[drawn]
@@ -281,6 +285,6 @@ def _shuffled(ways: tuple, sums: tuple, rng: random.Random) -> Iterator:
 
 
 def _sentence(words: list[str]) -> str:
-    """Words as a written sentence: `["¿", "comes", "pan", "?"]` gives `"¿Comes pan?"`."""
+    """Write words as a sentence: `["¿", "comes", "pan", "?"]` gives `"¿Comes pan?"`."""
     text = re.sub(r" (?=[.?!,])|(?<=¿) ", "", " ".join(words))
     return re.sub(r"[^\W\d_]", lambda letter: letter[0].upper(), text, count=1)

@@ -1,31 +1,35 @@
 """The files of a synchronous grammar: words and rules, read from a folder and checked.
 
-The README of `keras_attention.data` explains the format. A mistake in a file is a `ValueError` with
-the name of the file and the line.
+The README of `keras_attention.data` explains the format. A mistake in a file raises a `ValueError`
+that names the file and the line.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
 MARKS = frozenset(".?!,¿")
 START_SYMBOL = "Sentence"
 
 Features = dict[str, frozenset[str]]
-Pattern = dict[str, str | frozenset[str]]  # a string is a variable
+Pattern = Mapping[str, str | frozenset[str]]  # a string is a variable
 
 
 class GrammarFiles(NamedTuple):
-    """What a folder says.
+    """The contents of a folder.
 
     Attributes:
-        ways: For each category what can become of it, a `Rule` or a `Phrase`.
-        contractions: Pairs of Spanish words and the word that both become: a, el → al.
-        elisions: English words and what they become before a vowel: a → an.
+        ways: The expansions of each category, a `Rule` or a `Phrase` each.
+        contractions: Pairs of Spanish words and the contraction of each: a, el → al.
+        elisions: English words and their forms before a vowel: a → an.
     """
 
     ways: dict[str, list[Rule | Phrase]]
@@ -38,7 +42,7 @@ class Item:
     """One symbol of a rule: `*Verb1[tense person=1/2]`, `Verb1.english`, `not~no`, a bare word."""
 
     name: str
-    category: str | None
+    category: str  # empty for a bare word
     features: Pattern
     head: bool
     column: str | None
@@ -47,7 +51,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Rule:
-    """A way to make a category out of parts: both sides, and where it stands in the file."""
+    """A way to expand a category into parts: both sides, and the line in the file."""
 
     weight: float
     features: Pattern
@@ -57,14 +61,14 @@ class Rule:
 
     @cached_property
     def order(self) -> tuple[Item, ...]:
-        """The Spanish categories in the order of choice: heads first, then from left to right."""
+        """The Spanish categories in order of choice: heads first, then the rest left to right."""
         categories = [item for item in self.spanish if item.category]
         return tuple(sorted(categories, key=lambda item: not item.head))
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """A word or derived phrase; each English token carries the positions of its Spanish tokens."""
+    """A word or derived phrase; each English token has the positions of its Spanish tokens."""
 
     features: Features
     spanish: tuple[str, ...]
@@ -74,8 +78,8 @@ class Phrase:
     order: tuple = ()
 
 
-def read_grammar_files(root) -> GrammarFiles:
-    """Read `grammar.txt` and the tables it names.
+def read_grammar_files(root: Path | Traversable) -> GrammarFiles:
+    """Read `grammar.txt` and the tables that it names.
 
     Args:
         root: A folder, as a path or a resource of a package.
@@ -88,9 +92,9 @@ def read_grammar_files(root) -> GrammarFiles:
 
 
 class _Reader:
-    """Reads a folder with `grammar.txt` and its tables; a complaint names the file and the line."""
+    """Read a folder with `grammar.txt` and its tables; errors name the file and the line."""
 
-    def __init__(self, root):
+    def __init__(self, root: Path | Traversable):
         self.root = root
         self.tables: dict[str, list] = {}
         self.words: dict[str, list[Phrase]] = {}
@@ -111,7 +115,7 @@ class _Reader:
                 lines.append((where, *match.groups()))
             else:
                 raise ValueError(f"{where}: expected a rule, word, contract or elide, got {line!r}")
-        names = {re.match(r"\w+", line[2])[0] for line in lines} | set(self.words)
+        names = {re.split(r"\W", line[2], maxsplit=1)[0] for line in lines} | set(self.words)
         ways: dict[str, list] = {name: list(words) for name, words in self.words.items()}
         for where, weight, head, spanish, english in lines:
             head = _item(where, head, names)
@@ -126,18 +130,18 @@ class _Reader:
         return GrammarFiles(ways, contractions, elisions)
 
     def _lines(self, name: str) -> Iterator[tuple[str, str]]:
-        """The lines of a file that are not empty or comments, each with its place."""
+        """Yield the lines of a file with their locations, without empty lines and comments."""
         try:
             text = self.root.joinpath(name).read_bytes().decode("utf-8")
         except UnicodeDecodeError as error:
-            line = error.object[: error.start].count(b"\n") + 1
-            raise ValueError(f"{name}, line {line}: expected UTF-8 text") from None
+            number = error.object[: error.start].count(b"\n") + 1
+            raise ValueError(f"{name}, line {number}: expected UTF-8 text") from None
         for number, line in enumerate(text.splitlines(), 1):
             if line.strip() and not line.startswith("#"):
                 yield f"{name}, line {number}", line.strip(" ")
 
     def _table(self, where: str, name: str) -> list[tuple[str, dict[str, str]]]:
-        """The rows of a table, each a dictionary from column to cell."""
+        """Return the rows of a table, each with its location and a dict from column to cell."""
         if name not in self.tables:
             try:
                 lines = list(self._lines(name))
@@ -157,8 +161,13 @@ class _Reader:
         return self.tables[name]
 
     def _read_words(self, where: str, head: str, table: str, spanish: str, english: str):
-        """Enter the words of two columns of a table under a category."""
-        item = _item(where, head, {re.match(r"\w+", head)[0]})
+        """Add the words in two columns of a table to a category."""
+        item = _item(where, head, {re.split(r"\W", head, maxsplit=1)[0]})
+        fixed: Features = {}
+        for name, value in item.features.items():
+            if isinstance(value, str):
+                raise ValueError(f"{where}: the feature {name!r} of words needs a value")
+            fixed[name] = value
         found = self.words.setdefault(item.category, [])
         self.known.setdefault(item.category, set()).update(item.features)
         for place, row in self._table(where, table):
@@ -175,35 +184,35 @@ class _Reader:
                 continue
             words, target = ([_plain(place, w) for w in row[c].split()] for c in (spanish, english))
             linked = tuple((word, tuple(range(len(words)))) for word in target)
-            word = Phrase({**features, **item.features}, tuple(words), linked, row)
+            word = Phrase({**features, **fixed}, tuple(words), linked, row)
             found.append(word)
 
 
 def _symbols(side: str) -> list[str]:
-    """The symbols of one side of a rule, split at spaces outside brackets."""
+    """Split one side of a rule into symbols at the spaces outside brackets."""
     return re.split(r"\s+(?![^\[]*\])", side.strip()) if side.strip() else []
 
 
 def _plain(where: str, word: str) -> str:
-    """The word itself, if it is made of letters or is a punctuation mark."""
+    """Return a word, after checking that it consists of letters or is a punctuation mark."""
     if word.isalpha() or word in MARKS:
         return word
     raise ValueError(f"{where}: expected a word of letters or one of . ? ! , ¿, got {word!r}")
 
 
 def _item(where: str, text: str, names: Iterable[str]) -> Item:
-    """Read one symbol; a name with a capital is a category, unless it stands in quotes."""
+    """Read one symbol; a capitalised name is a category unless it is in quotes."""
     pattern = r"(\*?)(\"\w+\"|\w+|[.?!,¿])(\[.*?\])?(?:\.([^~]+))?(?:~(\S+))?"
     match = re.fullmatch(pattern, text)
     if not match:
         raise ValueError(f"{where}: cannot read {text!r}")
     star, name, brackets, column, source = match.groups()
-    features = {}
+    features: dict[str, str | frozenset[str]] = {}
     for part in (brackets or "[]")[1:-1].split():
         key, _, value = part.partition("=")
         constant = value and not value.isupper()
         features[key] = frozenset(value.split("/")) if constant else value or key.upper()
-    category = name.rstrip("0123456789") if name[0].isupper() else None
+    category = name.rstrip("0123456789") if name[0].isupper() else ""
     if category and category not in names:
         raise ValueError(
             f"{where}: {category} has no rules and no words; a plain word needs quotes"
@@ -214,11 +223,11 @@ def _item(where: str, text: str, names: Iterable[str]) -> Item:
 
 
 def _rule(where: str, weight: float, features, spanish: list[Item], english: list[Item]):
-    """A rule whose two sides fit together; one of bare words is a phrase already."""
+    """Return a rule after checking that its two sides match; bare words make a phrase."""
     names = [item.name for item in spanish]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{where}: {name} stands twice; number categories: {name}1, {name}2")
+            raise ValueError(f"{where}: {name} occurs twice; number categories: {name}1, {name}2")
     for item in english:
         if item.source and item.source not in names:
             raise ValueError(f"{where}: ~{item.source} names nothing on the Spanish side")
@@ -234,7 +243,7 @@ def _rule(where: str, weight: float, features, spanish: list[Item], english: lis
 
 
 def _check(ways: dict[str, list], known: dict[str, set[str]]):
-    """Refuse features that a category does not have, and rules that lead back to themselves."""
+    """Reject features that a category does not have, and rules that lead back to themselves."""
     if START_SYMBOL not in ways:
         raise ValueError(f"grammar.txt, line 1: there is no rule for {START_SYMBOL}")
     done: set[str] = set()

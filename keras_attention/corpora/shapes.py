@@ -1,6 +1,10 @@
-"""To which few lengths sentences are padded: XLA compiles a program for each."""
+"""The few shapes to which sentences are padded, because XLA compiles a program for each."""
+
+from collections.abc import Sequence
 
 import numpy as np
+
+from keras_attention.types import Array
 
 BUCKETS = (8, 10, 12, 16, 24, 32, 48, 64)
 LONGEST = BUCKETS[-1]
@@ -8,11 +12,11 @@ MOST_SHAPES = 8
 _LENGTHS = np.array([*range(2, 17), *range(18, 33, 2), *range(36, LONGEST + 1, 4)])
 
 
-def bucket_of(length):
+def bucket_of(length: int) -> int:
     """Return the smallest bucket that holds a length.
 
     Raises:
-        ValueError: no bucket does.
+        ValueError: no bucket holds it.
     """
     for bucket in BUCKETS:
         if length <= bucket:
@@ -20,25 +24,28 @@ def bucket_of(length):
     raise ValueError(f"a sentence has at most {LONGEST} tokens, got {length}")
 
 
-def fit_shapes(context_lengths, target_lengths, count=MOST_SHAPES):
-    """Find the few shapes to which sentence pairs are padded with the fewest tokens of padding.
+def fit_shapes(
+    context_lengths: Array, target_lengths: Array, count: int = MOST_SHAPES
+) -> list[tuple[int, int]]:
+    """Find the few shapes that pad sentence pairs with the fewest padding tokens.
 
-    The shapes (S₁, T₁) ≤ (S₂, T₂) ≤ … grow in both lengths, and a pair goes to the first that holds
-    both its sentences. Of the N(S, T) pairs that (S, T) holds, those that a smaller (S', T') does
-    not hold are padded to (S, T); so the fewest tokens in k shapes, the largest of them (S, T), are
+    The shapes (S₁, T₁) ≤ (S₂, T₂) ≤ … grow in both lengths, and a pair is padded to the first shape
+    that holds both sentences. Let (S, T) hold N(S, T) pairs; those that the next smaller shape
+    (S', T') does not hold are padded to (S, T). With k shapes, the largest of them (S, T), the
+    fewest tokens are
 
         cost_k(S, T) = min_(S', T') cost_k−1(S', T') + (N(S, T) − N(S', T')) · (S + T)
 
-    and the best shapes are found exactly, by dynamic programming. Shapes are chosen among all
-    lengths up to 16, the even ones up to 32 and the multiples of 4 up to 64.
+    and dynamic programming finds the best shapes exactly. Candidate lengths are all lengths up to
+    16, the even ones up to 32 and the multiples of 4 up to 64.
 
     Args:
         context_lengths: tokens of each context sentence, (N,).
         target_lengths: tokens of each target sentence, (N,).
-        count: most shapes.
+        count: the most shapes to return.
 
     Returns:
-        At most `count` pairs (S, T), from short to long; each is the first that holds some pair.
+        At most `count` pairs (S, T), from short to long; each is the first to hold some pair.
 
     Raises:
         ValueError: a sentence has more than 64 tokens, or no shape is allowed.
@@ -52,12 +59,12 @@ def fit_shapes(context_lengths, target_lengths, count=MOST_SHAPES):
     longest = max(np.max(context_lengths), np.max(target_lengths))
     if longest > LONGEST:
         raise ValueError(f"a sentence has at most {LONGEST} tokens, got {longest}")
-    held = np.zeros((len(_LENGTHS), len(_LENGTHS)))
+    counts = np.zeros((len(_LENGTHS), len(_LENGTHS)))
     places = np.searchsorted(_LENGTHS, context_lengths), np.searchsorted(_LENGTHS, target_lengths)
-    np.add.at(held, places, 1)
-    held = held.cumsum(0).cumsum(1)[: max(places[0]) + 1, : max(places[1]) + 1]
-    s, t = (_LENGTHS[side.ravel()] for side in np.indices(held.shape))
-    held = held.ravel()
+    np.add.at(counts, places, 1)
+    grid = counts.cumsum(0).cumsum(1)[: np.max(places[0]) + 1, : np.max(places[1]) + 1]
+    s, t = (_LENGTHS[side.ravel()] for side in np.indices(grid.shape))
+    held = grid.ravel()
 
     is_below = (s <= s[:, None]) & (t <= t[:, None])
     of_rest = np.where(is_below, (held[:, None] - held) * (s + t)[:, None], np.inf)
@@ -77,8 +84,10 @@ def fit_shapes(context_lengths, target_lengths, count=MOST_SHAPES):
     return [shapes[number] for number in used]
 
 
-def first_that_holds(shapes, context_lengths, target_lengths):
-    """Return the number of the first shape that holds each pair, (N,)."""
+def first_that_holds(
+    shapes: Sequence[tuple[int, int]], context_lengths: Array, target_lengths: Array
+) -> np.ndarray:
+    """Return the index of the first shape that holds each pair, (N,)."""
     contexts, targets = zip(*shapes, strict=True)
     return np.maximum(
         np.searchsorted(contexts, context_lengths), np.searchsorted(targets, target_lengths)

@@ -1,8 +1,11 @@
-"""How a corpus is split without a leak, and how one is told from another."""
+"""Split a corpus without a leak, and identify a corpus by its hash."""
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from keras_attention.corpora.grammar import AlignedPair
+from keras_attention.corpora.sources import Pair
 from keras_attention.text import normalize
 
 
@@ -14,21 +17,24 @@ class Split(NamedTuple):
     test: list
 
 
-def split(pairs, shares=(0.96, 0.02, 0.02)):
-    """Split a corpus so that no sentence of either language is on two sides.
+def split(
+    pairs: Sequence[Pair | AlignedPair],
+    shares: tuple[float, float, float] = (0.96, 0.02, 0.02),
+) -> Split:
+    """Split a corpus so that no sentence of either language is in two parts.
 
     Pairs that share a normalised sentence, directly or through others, stay together. A hash of
-    the smallest sentence of such a group decides its side: the same on every machine, and for most
-    sentences also when the corpus grows.
+    the smallest sentence of such a group decides its part. The part is the same on every machine,
+    and most sentences keep it when the corpus grows.
 
     Args:
         pairs: pairs with `context` and `target`.
-        shares: the shares of training, validation and test; they sum to 1.
+        shares: the fractions of training, validation and test, which sum to 1.
 
     Returns:
         A `Split`, each part in the order of the pairs.
     """
-    parent = {}
+    parent: dict[tuple[str, str], tuple[str, str]] = {}
 
     def root(node):
         while parent.setdefault(node, node) != node:
@@ -49,8 +55,8 @@ def split(pairs, shares=(0.96, 0.02, 0.02)):
     return parts
 
 
-def fingerprint(pairs):
-    """Return a hash of the sentences of a corpus, in their order."""
+def fingerprint(pairs: Iterable[Pair | AlignedPair]) -> str:
+    """Return a hash of the sentences of a corpus, which depends on their order."""
     digest = hashlib.sha256()
     for pair in pairs:
         digest.update(f"{pair.target}\t{pair.context}\n".encode())

@@ -1,8 +1,8 @@
-"""Strings to ids and back: the tutorial's normalisation, words, and pieces of words.
+"""Convert strings to ids and back: the tutorial's normalisation, words, and word pieces.
 
-The tokens of a language are words (`Vocabulary`) or pieces of words (`WordPieces`), with the same
-methods, and `KINDS` has both by name. TensorFlow Text normalises and looks up the pieces, Keras'
-`TextVectorization` looks up the words and KerasNLP learns the pieces, outside any model, so that a
+The tokens of a language are words (`Vocabulary`) or word pieces (`WordPieces`). Both classes have
+the same methods, and `KINDS` maps their names to them. Words need nothing but Python; TensorFlow
+Text looks up word pieces, and KerasNLP learns them. All of this happens outside the model, so a
 model holds no string operation and runs on a TPU and on every backend.
 """
 
@@ -13,11 +13,23 @@ from keras_attention.text.normalization import (
     split_words,
     standardize,
 )
-from keras_attention.text.tokens import END, PADDING, SPECIAL_WORDS, START, UNKNOWN, Tokens
+from keras_attention.text.tokens import (
+    END,
+    PADDING,
+    SPECIAL_WORDS,
+    START,
+    UNKNOWN,
+    Tokens,
+    enclosed,
+    padded,
+    shifted_right,
+)
 from keras_attention.text.vocabulary import Vocabulary
 from keras_attention.text.word_pieces import WordPieces
 
-KINDS = {tokens.kind: tokens for tokens in (Vocabulary, WordPieces)}
+KINDS: dict[str, type[Vocabulary] | type[WordPieces]] = {
+    tokens.kind: tokens for tokens in (Vocabulary, WordPieces)
+}
 
 __all__ = [
     "PADDING",
@@ -30,6 +42,9 @@ __all__ = [
     "normalize",
     "join_words",
     "shortened",
+    "enclosed",
+    "shifted_right",
+    "padded",
     "Tokens",
     "Vocabulary",
     "WordPieces",

@@ -1,18 +1,26 @@
-"""The tutorial's normalisation: lower case, no accents, words and `.?!,¿` apart."""
+"""The tutorial's normalisation: lower case, no accents, spaces around `.?!,¿`."""
 
 import re
 import unicodedata
+from collections.abc import Iterable
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import tensorflow as tf
 
 _MARKS = ".?!,¿"
 _BLANKS = "\t\n\f\r "
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz")
+_DROPPED = re.compile(f"[^a-z{_MARKS}{_BLANKS}]")
+_WORD_OR_MARK = re.compile(f"[a-z]+|[{_MARKS}]")
 
 
-def standardize(sentences):
-    """Normalise sentences as the tutorial's `tf_lower_and_split_punct` does, without START and END.
+def standardize(sentences: "tf.Tensor") -> "tf.Tensor":
+    """Normalise sentences like the tutorial's `tf_lower_and_split_punct`, without START and END.
 
-    Decompose to NFKD, lower the case, keep only ` a-z.?!,¿`, and put spaces around punctuation:
-    case, accents, digits and apostrophes are lost. Tabs and line ends count as spaces.
+    Decompose to NFKD, convert to lower case, keep only ` a-z.?!,¿`, and put spaces around
+    punctuation. Case, accents, digits and apostrophes are lost. Tabs and newlines count as spaces.
 
     Args:
         sentences: a string tensor of any shape.
@@ -28,14 +36,14 @@ def standardize(sentences):
     return tf.strings.strip(tf.strings.regex_replace(text, f"[{_BLANKS}]+", " "))
 
 
-def split_words(sentence):
+def split_words(sentence: str) -> list[tuple[str, str]]:
     """Split a sentence into the words of `standardize`, each with its spelling in the sentence.
 
-    The same normalisation, character by character, so that a picture can show what the user wrote.
-    What the normalisation drops stays with the spelling of the word it touches.
+    Normalise character by character, so that a picture can show what the user wrote. A character
+    that the normalisation drops stays in the spelling of the word it touches.
 
     Args:
-        sentence: a string.
+        sentence: the sentence as written.
 
     Returns:
         A list of pairs (word, spelling). The words, joined by spaces, are `standardize(sentence)`.
@@ -44,9 +52,11 @@ def split_words(sentence):
     >>> split_words("¿Todavía don't?")
     [('¿', '¿'), ('todavia', 'Todavía'), ('dont', "don't"), ('?', '?')]
     """
-    words, spellings = [], []  # lists of pieces, so that a very long word is no slower
-    pending = ""  # dropped characters that wait for a word to their right
-    touching = False  # whether the character before belongs to the last word's spelling
+    # Lists of characters, because appending to a very long string is slow.
+    words: list[list[str]] = []
+    spellings: list[list[str]] = []
+    pending = ""  # dropped characters that belong to the next word
+    touching = False  # whether the previous character belongs to the last word's spelling
     growing = False  # whether a letter would continue the last word
     for character in unicodedata.normalize("NFC", sentence):
         kept = [c for c in unicodedata.normalize("NFKD", character).lower() if _is_kept(c)]
@@ -74,18 +84,24 @@ def _is_kept(character):
     return character in _LETTERS or character in _MARKS or character in _BLANKS
 
 
-def normalize(sentence):
-    """Return what `standardize` makes of one sentence, without TensorFlow.
+def normalize(sentence: str) -> str:
+    """Normalise one sentence like `standardize`, without TensorFlow.
 
     Example:
     >>> normalize("¿Todavía está en casa?")
     '¿ todavia esta en casa ?'
     """
-    return " ".join(word for word, _ in split_words(sentence))
+    return " ".join(normalized_words(sentence))
 
 
-def join_words(words):
-    """Join words to a sentence, with punctuation where it is written.
+def normalized_words(sentence: str) -> list[str]:
+    """Return the words of `standardize(sentence)`, without TensorFlow."""
+    text = unicodedata.normalize("NFKD", sentence).lower()
+    return _WORD_OR_MARK.findall(_DROPPED.sub("", text))
+
+
+def join_words(words: Iterable[str]) -> str:
+    """Join words into a sentence, with the usual spacing of punctuation.
 
     Example:
     >>> join_words(["are", "you", "still", "at", "home", "?"])
@@ -94,22 +110,22 @@ def join_words(words):
     return re.sub(r" ([.?!,])", r"\1", " ".join(words)).replace("¿ ", "¿")
 
 
-def shortened(sentence, length=40):
-    """Quote a sentence in an error message, at most so many characters of it."""
+def shortened(sentence: str, length: int = 40) -> str:
+    """Quote at most `length` characters of a sentence, for an error message."""
     return repr(sentence if len(sentence) <= length else sentence[:length] + "…")
 
 
-def import_tensorflow_text():
+def import_tensorflow_text() -> ModuleType:
     """Import TensorFlow Text when it is first needed.
 
     Raises:
-        ImportError: it is not installed; the message says how to install it.
+        ImportError: TensorFlow Text is not installed; the message says how to install it.
     """
     try:
         import tensorflow_text
     except ImportError as error:
         raise ImportError(
-            "TensorFlow Text reads the sentences and is not installed here (it has no Windows "
+            "TensorFlow Text is needed to read sentences but is not installed (it has no Windows "
             "wheels: use WSL or Colab): pip install tensorflow-text"
         ) from error
     return tensorflow_text

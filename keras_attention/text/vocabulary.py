@@ -1,11 +1,14 @@
-"""The words of one language, as the tutorial has them."""
+"""The words of one language, as in the tutorial."""
 
-from functools import cached_property
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-import keras
-
-from keras_attention.text.normalization import join_words, split_words, standardize
+from keras_attention.text.normalization import join_words, normalized_words, split_words
 from keras_attention.text.tokens import SPECIAL_WORDS, Tokens, check_learnable, is_piece
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Vocabulary(Tokens):
@@ -16,12 +19,13 @@ class Vocabulary(Tokens):
             "[END]".
 
     Raises:
-        ValueError: the first four are others, a word occurs twice, or these are word pieces.
+        ValueError: the first four words differ from these, a word occurs twice, or some are
+            word pieces.
     """
 
-    kind = "word"
+    kind: str = "word"
 
-    def __init__(self, words):
+    def __init__(self, words: Iterable[str]):
         super().__init__(words)
         pieces = list(filter(is_piece, self.words))
         if pieces:
@@ -30,70 +34,42 @@ class Vocabulary(Tokens):
             )
 
     @classmethod
-    def learn(cls, sentences, size=5000):
-        """Take the most frequent words of some sentences.
+    def learn(cls, sentences: Iterable[str], size: int = 5000) -> "Self":
+        """Learn the most frequent words of some sentences.
 
         Args:
             sentences: strings as users write them.
-            size: most words to keep, the four special ones included.
+            size: the most words to keep, including the four special ones.
 
         Raises:
-            ValueError: `size` leaves no room for a word, or there is no sentence.
+            ValueError: `size` is too small for any word, or there is no sentence.
         """
         sentences = check_learnable(sentences, size)
-        # [START] and [END] are added here, so that their ids do not hang on how often they occur.
-        counter = keras.layers.TextVectorization(size - 2, standardize=standardize)
-        counter.adapt(_as_tensor(sentences))
-        return cls([*SPECIAL_WORDS, *map(str, counter.get_vocabulary()[2:])])
+        counts = Counter(word for sentence in sentences for word in normalized_words(sentence))
+        # Words of the same frequency in reverse order, as in Keras' `TextVectorization`.
+        ranked = sorted(counts, key=lambda word: (counts[word], word), reverse=True)
+        return cls([*SPECIAL_WORDS, *ranked[: size - len(SPECIAL_WORDS)]])
 
-    def tokenize(self, sentences):
+    def tokenize(self, sentences: Iterable[str]) -> list[list[tuple[str, str]]]:
         """Split sentences into the words of `split_words`.
 
         Args:
             sentences: N strings as users write them.
 
         Returns:
-            N lists of pairs (word, spelling in the sentence). A word stays as it is even if it is
-            not here.
+            N lists of pairs (word, spelling in the sentence). A word that is not in the vocabulary
+            stays unchanged.
         """
         return [split_words(sentence) for sentence in sentences]
 
-    def ids(self, sentences):
-        """Look up sentences: [START], the words, [END].
+    def split(self, sentences: Iterable[str]) -> list[list[str]]:
+        """Split N sentences into words, without their spellings, which is faster."""
+        return [normalized_words(sentence) for sentence in sentences]
 
-        Args:
-            sentences: N strings as users write them.
-
-        Returns:
-            Integers (N, L), int32, padded with 0 to the longest.
-        """
-        # As in `Tokens`, but by TensorFlow, which is faster on a whole corpus.
-        ids = self._vectorize(_as_tensor(sentences))
-        return keras.ops.convert_to_numpy(ids).astype("int32")
-
-    @cached_property
-    def _vectorize(self):
-        return keras.layers.TextVectorization(
-            standardize=_standardize_with_ends, vocabulary=list(self.words)
-        )
-
-    def join(self, tokens):
-        """Join words to a sentence, as `join_words` does."""
+    def join(self, tokens: Iterable[str]) -> str:
+        """Join words into a sentence with `join_words`."""
         return join_words(tokens)
 
-    def word_groups(self, tokens):
-        """Return the positions of the tokens of each written word: each is a word of its own."""
+    def word_groups(self, tokens: Sequence[str]) -> list[list[int]]:
+        """Return the token positions of each written word: one token per word."""
         return [[place] for place, _ in enumerate(tokens)]
-
-
-def _standardize_with_ends(sentences):
-    import tensorflow as tf
-
-    return tf.strings.join(["[START]", standardize(sentences), "[END]"], separator=" ")
-
-
-def _as_tensor(sentences):
-    """Return strings as a TensorFlow tensor, on every backend: Keras reads others as ASCII."""
-    import tensorflow as tf
-
-    return tf.constant(list(sentences), dtype=tf.string)

@@ -1,10 +1,12 @@
-"""Pieces of words: few tokens for all words, and the sentence comes back as it was written."""
+"""Word pieces: few tokens spell every word, and joining them restores the sentence as written."""
 
 import re
 import sys
 import unicodedata
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from keras_attention.text.normalization import import_tensorflow_text
 from keras_attention.text.tokens import (
@@ -17,26 +19,30 @@ from keras_attention.text.tokens import (
     is_piece,
 )
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 _APOSTROPHES = "'’"
-_LONGEST = 50  # characters of a word from which KerasNLP learns
-_TIMES = 5  # how often each word counts: KerasNLP asks for ten, so twice in the corpus will do
-_ANY_LENGTH = 2**31 - 1  # TensorFlow Text takes words above 100 bytes as unknown unless told
+_LONGEST = 50  # characters of the longest word that KerasNLP learns from
+_TIMES = 5  # repeats of each word: KerasNLP requires ten, so two in the corpus suffice
+_ANY_LENGTH = 2**31 - 1  # by default, words above 100 bytes are unknown to TensorFlow Text
 
 
 class WordPieces(Tokens):
     """Frequent pieces of the words of one language, with case, accents, digits and punctuation.
 
-    A sentence is split into words and marks, as in `split_marks`, and each word into pieces, always
-    the longest that fits (WordPiece). A piece that continues a word begins with `##`, and a mark
-    has the joiner `￭` where it touches its neighbour, so that `join` is the inverse of `tokenize`,
-    up to blanks and Unicode composition (NFC). A word is unknown only if one of its characters is.
+    `split_marks` splits a sentence into words and marks. Each word is split into pieces, always the
+    longest that fits (WordPiece). A piece that continues a word begins with `##`, and a mark
+    has the joiner `￭` where it touches its neighbour. So `join` inverts `tokenize`, up to blanks
+    and Unicode composition (NFC). A word is unknown only if one of its characters is.
 
     Args:
         words: all pieces in the order of their ids; the first four are "", "[UNK]", "[START]" and
             "[END]".
 
     Raises:
-        ValueError: the first four are others, a piece occurs twice, or these are whole words only.
+        ValueError: the first four pieces differ from these, a piece occurs twice, or all are whole
+            words.
 
     Example:
     >>> pieces = WordPieces(["", "[UNK]", "[START]", "[END]", "casa", "##s", "¿￭", "￭?"])
@@ -48,9 +54,9 @@ class WordPieces(Tokens):
     '¿[UNK] casas?'
     """
 
-    kind = "wordpiece"
+    kind: str = "wordpiece"
 
-    def __init__(self, words):
+    def __init__(self, words: Iterable[str]):
         super().__init__(words)
         if not any(map(is_piece, self.words)):
             raise ValueError(
@@ -59,53 +65,52 @@ class WordPieces(Tokens):
             )
 
     @classmethod
-    def learn(cls, sentences, size=8000):
-        """Learn the pieces of some sentences with KerasNLP, the same ones every time.
+    def learn(cls, sentences: Iterable[str], size: int = 8000) -> "Self":
+        """Learn the pieces of some sentences with KerasNLP, the same pieces every time.
 
-        Every character of the sentences is a piece, so that none of them has an unknown word, and
-        so is every mark with each of its joiners. These come first, then the most frequent pieces
-        of those that occur at least twice. There can be up to a tenth fewer than `size`, on a small
-        corpus many fewer, and never more.
+        Every character of the sentences is a piece, so that they contain no unknown word, and so is
+        every mark with each of its joiners. The most frequent of the pieces that occur at least
+        twice follow. The number of pieces never exceeds `size`; it can be up to a tenth smaller,
+        and much smaller for a small corpus.
 
         Args:
             sentences: strings as users write them.
-            size: most pieces to keep, the four special ones included.
+            size: the most pieces to keep, including the four special ones.
 
         Raises:
-            ValueError: `size` leaves no room for all characters, or there is no sentence that has
-                one.
+            ValueError: `size` is too small for all characters, or no sentence has a character.
         """
         sentences = check_learnable(sentences, size)
         words = [token.strip(JOINER) for s in sentences for token in split_marks(s)]
         characters = sorted(set("".join(words)))
         if not characters:
-            raise ValueError("word pieces are learned from characters, got sentences of blanks")
+            raise ValueError("word pieces need characters to learn from, got only blank sentences")
         first = [*SPECIAL_WORDS, *(form for c in characters for form in _forms(c))]
         if size < len(first):
             raise ValueError(
                 f"size must be at least {len(first)} for the pieces of the {len(characters)} "
                 f"characters that occur, got {size}"
             )
-        # KerasNLP cannot do without any word; and single characters are pieces already.
+        # KerasNLP fails on an empty list; single characters are pieces already.
         words = [word for word in words if 1 < len(word) <= _LONGEST]
         return cls(_learn(words, first, size) if words else first)
 
-    def tokenize(self, sentences):
+    def tokenize(self, sentences: Iterable[str]) -> list[list[tuple[str, str]]]:
         """Split sentences into pieces.
 
         Args:
             sentences: N strings as users write them.
 
         Returns:
-            N lists of pairs (piece, what it stands for in the sentence). A word or a mark that
-            cannot be made of pieces stays whole; as it is not here, its id is that of `[UNK]`.
+            N lists of pairs (piece, its spelling in the sentence). A word or a mark that pieces
+            cannot spell stays whole, and its id is that of `[UNK]`.
         """
         split = [split_marks(sentence) for sentence in sentences]
         pieces = self._pieces(list({token: None for tokens in split for token in tokens}))
         return [[piece for token in tokens for piece in pieces[token]] for tokens in split]
 
     def _pieces(self, tokens):
-        """Return the pieces of words and marks, each with its spelling, by word or mark."""
+        """Return a dict from words and marks to their pieces, each with its spelling."""
         import tensorflow as tf
 
         pieces = {}
@@ -116,9 +121,9 @@ class WordPieces(Tokens):
         return pieces
 
     @cached_property
-    def tokenizer(self):
-        """What looks up words and marks, TensorFlow Text's `FastWordpieceTokenizer`."""
-        # KerasNLP's `WordPieceTokenizer` wraps this one, for words of up to 100 bytes only.
+    def tokenizer(self) -> Any:
+        """TensorFlow Text's `FastWordpieceTokenizer`, which looks up words and marks."""
+        # KerasNLP's `WordPieceTokenizer` wraps this one but is limited to words of 100 bytes.
         import tensorflow as tf
 
         return import_tensorflow_text().FastWordpieceTokenizer(
@@ -130,10 +135,10 @@ class WordPieces(Tokens):
             no_pretokenization=True,
         )
 
-    def join(self, tokens):
-        """Join pieces to the sentence that they were.
+    def join(self, tokens: Iterable[str]) -> str:
+        """Join pieces into the sentence that they came from.
 
-        Any pieces will do, as a model may write them: one that continues no word begins one.
+        Accept any sequence that a model may write: a piece that continues no word begins one.
         """
         tokens = list(tokens)
         words = (
@@ -142,22 +147,22 @@ class WordPieces(Tokens):
         )
         return re.sub(f" ?{JOINER} ?", "", " ".join(words))
 
-    def word_groups(self, tokens):
-        """Return which tokens make one written word.
+    def word_groups(self, tokens: Sequence[str]) -> list[list[int]]:
+        """Return the token positions of each written word.
 
         Args:
-            tokens: pieces, perhaps with special ones among them.
+            tokens: pieces and special tokens.
 
         Returns:
             Lists of positions: the pieces of a word together, each mark and each special token by
-            itself, also where it touches a word.
+            itself, even where it touches a word.
 
         Example:
         >>> pieces = WordPieces(["", "[UNK]", "[START]", "[END]", "casa", "##s", "￭?"])
         >>> pieces.word_groups(["[START]", "casa", "##s", "￭?", "[END]"])
         [[0], [1, 2], [3], [4]]
         """
-        groups = []
+        groups: list[list[int]] = []
         before = ""
         for place, token in enumerate(tokens):
             in_word = before.startswith(CONTINUATION) or _is_of_words(before[:1])
@@ -169,17 +174,17 @@ class WordPieces(Tokens):
         return groups
 
 
-def split_marks(sentence):
-    """Split a sentence into words and marks, so that it can be put together again.
+def split_marks(sentence: str) -> list[str]:
+    """Split a sentence into words and marks from which it can be restored.
 
     A word is a run of letters, accents and digits, with apostrophes inside; a mark is any other
-    character but blanks. A mark that touches its neighbour has the joiner `￭` on that side, as in
-    OpenNMT's tokenizer; between two marks it is the second that has it. Blanks count as one, and a
-    joiner in the sentence is dropped, as are what TensorFlow Text cannot read: NUL and half of a
-    surrogate pair.
+    character except blanks. A mark has the joiner `￭` on the side where it touches its neighbour;
+    between two marks, the second has it, as in OpenNMT's tokenizer. Successive blanks count as one.
+    A joiner in the sentence is dropped, and so are NUL and half of a surrogate pair, which
+    TensorFlow Text cannot read.
 
     Args:
-        sentence: a string; it is composed first (NFC).
+        sentence: the sentence as written; it is composed first (NFC).
 
     Returns:
         A list of words and marks.
@@ -206,9 +211,9 @@ def _pattern():
 
 
 @cache
-def word_pattern():
+def word_pattern() -> str:
     """Return the regular expression of a word, for Python's `re` and for RE2."""
-    characters = map(chr, range(sys.maxunicode + 1))  # `re` has no classes of Unicode as \p{L}
+    characters = map(chr, range(sys.maxunicode + 1))  # `re` has no Unicode classes such as \p{L}
     runs = [list(run) for is_word, run in groupby(characters, _is_of_words) if is_word]
     letter = f"[{''.join(f'{run[0]}-{run[-1]}' for run in runs)}]"
     return rf"{letter}+(?:[{_APOSTROPHES}]{letter}+)*"
@@ -219,7 +224,7 @@ def _is_of_words(character):
 
 
 def _forms(character):
-    """List the pieces without which a character would be unknown somewhere."""
+    """List the pieces that make a character known wherever it occurs."""
     if _is_of_words(character):
         return [character, CONTINUATION + character]
     forms = [left + character + right for left in ("", JOINER) for right in ("", JOINER)]
@@ -234,7 +239,7 @@ def _learn(words, first, size):
         import keras_nlp
     except ImportError as error:
         raise ImportError(
-            "KerasNLP learns the word pieces and is not installed here: pip install keras-nlp"
+            "KerasNLP is needed to learn word pieces but is not installed: pip install keras-nlp"
         ) from error
     return keras_nlp.tokenizers.compute_word_piece_vocabulary(
         tf.data.Dataset.from_tensors(tf.constant(words, dtype=tf.string)).repeat(_TIMES),

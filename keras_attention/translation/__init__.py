@@ -2,8 +2,15 @@
 
 - `result`: `Translation`, the text with its tokens and attention weights, and its pictures.
 - `translator`: `Translator`, which translates, saves and loads.
-- `evaluation`: how good a translator is: loss, BLEU, alignment error rate.
-- `web`: a local page to type sentences on; Gradio is its extra, `demo`.
-
-Import the module that you need: `web` stays quick to load, since it needs no Keras.
+- `evaluation`: the scores of a translator: loss, BLEU, alignment error rate.
+- `web`: a local page that translates what you type; it needs Gradio, the extra `demo`.
 """
+
+import lazy_loader
+
+# The command line reads `web` for its help, without Keras.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submodules=["evaluation", "result", "translator", "web"],
+    submod_attrs={"result": ["Candidate", "Translation"], "translator": ["Translator"]},
+)

@@ -1,21 +1,25 @@
-"""How good a translator is: loss, BLEU and chrF, and whether it looks at the right word."""
+"""The scores of a translator: loss, BLEU and chrF, and whether it attends to the right word."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import keras
 
 from keras_attention import metrics
-from keras_attention.corpora import Batches
+from keras_attention.corpora import AlignedPair, Batches, Pair
 from keras_attention.plotting import merge_tokens
 from keras_attention.text import normalize, split_words
 from keras_attention.training import compile_for_training
 from keras_attention.translation.result import mean_attention
 
+if TYPE_CHECKING:  # scoring needs no loading or saving
+    from keras_attention.translation.translator import Translator
+
 
 class Report(NamedTuple):
-    """How a translator does on sentence pairs it is given.
+    """The scores of a translator on sentence pairs.
 
-    `loss` in nats a token and `accuracy` are those of the next token after the right ones;
+    `loss` (nats per token) and `accuracy` are those of the next token with teacher forcing;
     `bleu_words` is BLEU on normalised lower-cased words, `bleu` and `chrf` on sentences as written;
     `hypotheses` are the translations.
     """
@@ -25,7 +29,7 @@ class Report(NamedTuple):
     bleu_words: metrics.Score
     bleu: metrics.Score
     chrf: metrics.Score
-    hypotheses: list
+    hypotheses: list[str]
 
 
 class Bleu(NamedTuple):
@@ -36,20 +40,26 @@ class Bleu(NamedTuple):
 
 
 class AlignmentErrorRates(NamedTuple):
-    """How far the attention, and a plain diagonal, are from the gold alignment: 0 is perfect."""
+    """The errors of the attention and of a plain diagonal against the gold alignment; 0 is best."""
 
     attention: float
     diagonal: float
 
 
-def evaluate(translator, pairs, *, batch_size=64, **options):
+def evaluate(
+    translator: "Translator",
+    pairs: Sequence[Pair | AlignedPair],
+    *,
+    batch_size: int = 64,
+    **options: Any,
+) -> Report:
     """Score a translator on sentence pairs.
 
     Args:
         translator: a `Translator`.
         pairs: pairs with `context` and `target`.
-        batch_size: sentences a batch.
-        **options: of `Translator.generate`, such as `beam` and `progress`; greedy by default.
+        batch_size: sentences per batch.
+        **options: for `Translator.generate`, such as `beam` and `progress`; greedy by default.
 
     Returns:
         A `Report`.
@@ -58,7 +68,7 @@ def evaluate(translator, pairs, *, batch_size=64, **options):
         ValueError: there are no pairs, or a sentence is too long.
     """
     batches = _batched(translator, pairs, batch_size)
-    # A view over the same layers, so that the model keeps what its user compiled it with.
+    # Compile a view over the same layers, so that the user's compiled model stays as it is.
     scored = keras.Model(translator.model.input, translator.model.output)
     compile_for_training(scored)
     measured = scored.evaluate(batches.in_order(), return_dict=True, verbose=0)
@@ -75,14 +85,20 @@ def evaluate(translator, pairs, *, batch_size=64, **options):
     )
 
 
-def bleu(translator, pairs, *, batch_size=64, **options):
+def bleu(
+    translator: "Translator",
+    pairs: Sequence[Pair | AlignedPair],
+    *,
+    batch_size: int = 64,
+    **options: Any,
+) -> Bleu:
     """Score the translations of sentence pairs by BLEU alone, without the loss.
 
     Args:
         translator: a `Translator`.
         pairs: pairs with `context` and `target`, at least one.
-        batch_size: sentences a batch.
-        **options: of `Translator.generate`; greedy by default.
+        batch_size: sentences per batch.
+        **options: for `Translator.generate`; greedy by default.
 
     Returns:
         `Bleu`.
@@ -96,9 +112,9 @@ def bleu(translator, pairs, *, batch_size=64, **options):
 
 
 def _batched(translator, pairs, batch_size):
-    """Return `Batches` of pairs, of which there must be one."""
+    """Return `Batches` of at least one pair."""
     if not pairs:
-        raise ValueError("a translator is scored on at least one sentence pair, got none")
+        raise ValueError("scoring needs at least one sentence pair, got none")
     vocabularies = translator.context_vocabulary, translator.target_vocabulary
     return Batches.of_pairs(pairs, *vocabularies, batch_size)
 
@@ -116,23 +132,25 @@ def _bleu(hypotheses, references):
     return Bleu(metrics.bleu(hypotheses, references), metrics.bleu(*normalized, normalized=True))
 
 
-def bleu_by_length(hypotheses, pairs):
-    """Score translations apart by the length of their source.
+def bleu_by_length(
+    hypotheses: Sequence[str], pairs: Sequence[Pair | AlignedPair]
+) -> tuple[list[tuple[int, int]], list[int], list[float]]:
+    """Score translations grouped by the length of their source.
 
     Args:
         hypotheses: the translations, as in `Report.hypotheses`.
-        pairs: what they are translations of.
+        pairs: the sentence pairs that were translated.
 
     Returns:
         Ranges of length in tokens, both ends included; the number of sentences in each, at least
-        30 and a twentieth of all, where there are so many; and the BLEU of each on normalised
+        30 and a twentieth of all if there are enough; and the BLEU of each range on normalised
         lower-cased words.
 
     Raises:
         ValueError: there are no pairs.
     """
     lengths = [len(split_words(pair.context)) for pair in pairs]
-    ranges = metrics.length_ranges(lengths, max(30, len(pairs) / 20))
+    ranges = metrics.length_ranges(lengths, max(30, -(-len(pairs) // 20)))
     counts, scores = [], []
     for shortest, longest in ranges:
         rows = [row for row, length in enumerate(lengths) if shortest <= length <= longest]
@@ -147,16 +165,18 @@ def bleu_by_length(hypotheses, pairs):
     return ranges, counts, scores
 
 
-def alignment_error_rates(translator, pairs, *, batch_size=64):
-    """Compare where a translator looks with the gold alignment of aligned pairs.
+def alignment_error_rates(
+    translator: "Translator", pairs: Sequence[AlignedPair], *, batch_size: int = 64
+) -> AlignmentErrorRates:
+    """Compare the attention of a translator with the gold alignment of aligned pairs.
 
-    The attention is that of the right translation, fed word by word (teacher forcing). Each target
-    word is linked to the context word with the largest weight; `[START]` and `[END]` are no words.
+    The attention is that of the reference translation (teacher forcing). Each target word is linked
+    to the context word with the largest weight; `[START]` and `[END]` do not count as words.
 
     Args:
         translator: a `Translator`.
-        pairs: pairs with `context`, `target` and `links`, as of `keras_attention.corpora.grammar`.
-        batch_size: sentences a batch.
+        pairs: pairs with `context`, `target` and `links`, as from `corpora.Grammar`.
+        batch_size: sentences per batch.
 
     Returns:
         `AlignmentErrorRates`.

@@ -1,11 +1,13 @@
-"""From a sentence to its translation and to where the model looked; save and load."""
+"""From a sentence to its translation and its attention weights; save and load."""
 
 import hashlib
 import json
 import textwrap
 import zipfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -14,7 +16,19 @@ from keras_attention import __version__, models
 from keras_attention.corpora import BUCKETS, bucket_of
 from keras_attention.decoding import Generated, Generator, Programs
 from keras_attention.storage import written_whole
-from keras_attention.text import END, KINDS, SPECIAL_WORDS, START, UNKNOWN, shortened
+from keras_attention.text import (
+    END,
+    KINDS,
+    SPECIAL_WORDS,
+    START,
+    UNKNOWN,
+    Vocabulary,
+    WordPieces,
+    enclosed,
+    padded,
+    shifted_right,
+    shortened,
+)
 from keras_attention.translation.result import AXES, Candidate, Translation, layers_of
 
 FORMAT = 2
@@ -26,19 +40,25 @@ MOST_GENERATORS = 8  # sets of options whose programs are kept
 
 
 class Translator:
-    """A model with its two vocabularies: call it with a sentence, or with a list of them.
+    """A model with its two vocabularies: call it with a sentence or a list of sentences.
 
     Args:
         model: a model of this package, inputs `{"context", "target"}`.
-        context_vocabulary: `Vocabulary` or `WordPieces` of the language that is read.
-        target_vocabulary: the same of the language that is written.
-        config: anything else to keep with the model, for JSON.
+        context_vocabulary: `Vocabulary` or `WordPieces` of the source language.
+        target_vocabulary: the same for the target language.
+        config: anything else to save with the model, as JSON.
 
     Raises:
-        ValueError: a vocabulary has another size than the model expects.
+        ValueError: the size of a vocabulary is not the one that the model expects.
     """
 
-    def __init__(self, model, context_vocabulary, target_vocabulary, config=None):
+    def __init__(
+        self,
+        model: keras.Model,
+        context_vocabulary: Vocabulary | WordPieces,
+        target_vocabulary: Vocabulary | WordPieces,
+        config: Mapping[str, Any] | None = None,
+    ):
         written = model.output_shape[-1]
         if written != len(target_vocabulary):
             raise ValueError(
@@ -56,26 +76,33 @@ class Translator:
         self.context_vocabulary = context_vocabulary
         self.target_vocabulary = target_vocabulary
         self.config = dict(config or {})
-        self._generators = {}
+        self._generators: dict[tuple[Any, ...], Generator] = {}
         self._attention = Programs(_weights_of(model))
 
     @property
-    def programs(self):
-        """How many programs have been compiled and are kept.
+    def programs(self) -> int:
+        """The number of compiled programs in memory.
 
-        For each of the last 8 sets of options, and once more for `look`, there is at most one a
-        bucket for a lone sentence, and one a bucket for the batches of a size.
+        Each of the last 8 sets of options, and `attend`, has at most one program per bucket for a
+        single sentence, and one per bucket and batch size for batches.
         """
         return len(self._attention) + sum(len(each.programs) for each in self._generators.values())
 
-    def __call__(self, sentences, *, attention=True, batch_size=64, **options):
+    def __call__(
+        self,
+        sentences: str | Iterable[str],
+        *,
+        attention: bool = True,
+        batch_size: int = 64,
+        **options: Any,
+    ) -> Any:
         """Translate.
 
         Args:
-            sentences: a string, or a list of N strings; they are sorted by length and translated in
-                batches.
-            attention: whether to find out where the model looked, in one more pass.
-            batch_size: sentences a batch; a lone sentence is a batch of its own.
+            sentences: a string, or a list of N strings, which are sorted by length and translated
+                in batches.
+            attention: whether to compute the attention weights, in a second pass.
+            batch_size: sentences per batch; a single sentence is its own batch.
             **options: `max_length`, `beam`, `length_penalty`, `n_best`, `temperature`, `top_k`,
                 `top_p`, `seed` and `progress`, as for `generate`.
 
@@ -83,8 +110,8 @@ class Translator:
             A `Translation`, or a list of N in the order of the sentences.
 
         Raises:
-            ValueError: a sentence has no word that could be translated, or is too long; or an
-                argument is out of range.
+            ValueError: a sentence has no word to translate, or is too long; or an argument is out
+                of range.
         """
         if isinstance(sentences, str):
             return self([sentences], attention=attention, batch_size=batch_size, **options)[0]
@@ -92,50 +119,50 @@ class Translator:
         tokens = read_sentences(sentences, self.context_vocabulary)
         if not sentences:
             return []
-        ids = _padded([[self.context_vocabulary.id_of(t) for t, _ in each] for each in tokens])
+        ids = self.context_vocabulary.ids_of([token for token, _ in each] for each in tokens)
         generated = self.generate(ids, batch_size=batch_size, **options)
-        weights = [{}] * len(ids)
+        weights: list[dict[str, list[np.ndarray]]] = [{}] * len(ids)
         if attention:
             weights = self.attend(
                 ids, [best[0].tokens for best in generated], batch_size=batch_size
             )
         return [
             self._translation(*parts)
-            for parts in zip(sentences, tokens, generated, weights, strict=True)
+            for parts in zip(sentences, tokens, ids, generated, weights, strict=True)
         ]
 
     def generate(
         self,
-        ids,
+        ids: np.ndarray,
         *,
-        max_length=50,
-        beam=1,
-        length_penalty=0.6,
-        n_best=1,
-        temperature=0.0,
-        top_k=0,
-        top_p=1.0,
-        seed=0,
-        batch_size=64,
-        progress=iter,
-    ):
+        max_length: int = 50,
+        beam: int = 1,
+        length_penalty: float = 0.6,
+        n_best: int = 1,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        batch_size: int = 64,
+        progress: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+    ) -> list[list[Generated]]:
         """Translate ids: the part between the two vocabularies.
 
         Args:
             ids: (N, S), each row `[START]`, tokens, `[END]`, then 0.
             max_length: most tokens of a translation, L.
-            beam: hypotheses that are followed at once; 1 is greedy.
+            beam: number of hypotheses; 1 is greedy.
             length_penalty: of beam search, see `keras_attention.decoding.beam_search`.
-            n_best: candidates to return for each sentence, at most as many as `beam`.
-            temperature: 0 takes the likeliest token; above, tokens are drawn.
-            top_k: draw among so many of the likeliest tokens; 0: among all.
-            top_p: draw among the likeliest tokens that make up this share; 1: among all.
+            n_best: candidates to return for each sentence, at most `beam`.
+            temperature: 0 takes the likeliest token; above 0, tokens are drawn at random.
+            top_k: draw among this many of the likeliest tokens; 0: among all.
+            top_p: draw among the likeliest tokens with this total probability; 1: among all.
             seed: random seed.
-            batch_size: sentences a batch; a lone sentence is a batch of its own.
+            batch_size: sentences per batch; a single sentence is its own batch.
             progress: wraps the sequence of batches, for a progress bar such as `tqdm`.
 
         Returns:
-            A list of N lists of `n_best` `Generated`, the best first, of one sentence each: its
+            A list of N lists of `n_best` `Generated`, best first, each of one sentence: its
             `tokens` are (L,), and the other fields numbers.
 
         Raises:
@@ -154,19 +181,19 @@ class Translator:
             top_k=top_k,
             top_p=top_p,
         )
-        results = [None] * len(ids)
+        results: list[Any] = [None] * len(ids)
         most = models.most_tokens(self.model)[:1]
         for number, (rows, batch) in enumerate(_batches((ids,), most, batch_size, progress)):
             generated = generator.run(*batch, seed=(seed, number))
-            if generated.tokens.ndim == 2:  # not of beam search
+            if generated.tokens.ndim == 2:  # greedy or sampled: one candidate
                 generated = Generated(*(field[:, None] for field in generated))
-            for place, row in enumerate(rows):
-                fields = zip(*(field[place] for field in generated), strict=True)
+            for i, row in enumerate(rows):
+                fields = zip(*(field[i] for field in generated), strict=True)
                 results[row] = [Generated(*field) for field in fields]
         return results
 
     def _generator(self, **options):
-        """Return what generates with some options; the last few are kept, the newest last."""
+        """Return a generator with these options; the last few are kept, the newest last."""
         key = tuple(options.values())
         generator = self._generators.pop(key, None)
         if generator is None:
@@ -177,20 +204,28 @@ class Translator:
             del self._generators[next(iter(self._generators))]
         return generator
 
-    def warm_up(self, lengths=BUCKETS, *, attention=True, batch_size=64, progress=iter, **options):
-        """Compile now what translating will need, so that no sentence has to wait for it.
+    def warm_up(
+        self,
+        lengths: Iterable[int] = BUCKETS,
+        *,
+        attention: bool = True,
+        batch_size: int = 64,
+        progress: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+        **options: Any,
+    ) -> None:
+        """Compile the programs for translation now, so that no sentence waits for them.
 
-        There is a program for each bucket of lengths and each set of options, one for a lone
-        sentence and one for a batch. Those that are there already are not compiled again.
+        Each bucket of lengths and each set of options has two programs, one for a single sentence
+        and one for a batch. Programs that exist already are not compiled again.
 
         Args:
-            lengths: of the sentences to come, in tokens, `[START]` and `[END]` included; each
-                stands for its bucket. By default all.
-            attention: whether to find out where the model looked. For a translation that is longer
-                than the bucket of its sentence that needs the program of a longer one.
-            batch_size: sentences a batch; 1 is for lone sentences only.
+            lengths: lengths of the sentences to come, in tokens, including `[START]` and `[END]`;
+                each stands for its bucket. By default all.
+            attention: whether the attention weights will be needed. A translation longer than the
+                bucket of its sentence needs the program of a longer bucket.
+            batch_size: sentences per batch; 1 is for single sentences only.
             progress: wraps the sequence of buckets, for a progress bar such as `tqdm`.
-            **options: those of `generate` that the translations will have.
+            **options: the options of `generate` for these translations.
 
         Raises:
             ValueError: a length is below 2 or above the longest bucket, or an option is out of
@@ -202,65 +237,62 @@ class Translator:
                 raise ValueError(f"lengths must be from 2 to {BUCKETS[-1]} tokens, got {length}")
         most = models.most_tokens(self.model)[0] or BUCKETS[-1]
         for bucket in progress(sorted({min(bucket_of(length), most) for length in lengths})):
-            row = [START, *[UNKNOWN] * (bucket - 2), END]
+            row = enclosed([UNKNOWN] * (bucket - 2))
             for count in (1, 2) if batch_size > 1 else (1,):  # two rows make a batch
-                ids = _padded([row] * count)
+                ids = padded([row] * count)
                 self.generate(ids, batch_size=batch_size, **options)
                 if attention:
                     self.attend(ids, [[END]] * count, batch_size=batch_size)
 
-    def heads(self, of="cross"):
-        """Return how many heads each layer of a kind of attention has; 1 where there are none."""
+    def heads(self, of: str = "cross") -> list[int]:
+        """Return the number of heads in each layer of a kind of attention; 1 without heads."""
         shapes = [each.shape for each in layers_of(self._attention.model.output, of)]
         return [shape[1] if len(shape) == 4 else 1 for shape in shapes]
 
-    def attend(self, ids, tokens, *, batch_size=64):
-        """Return where the model looks as it writes given tokens (teacher forcing).
+    def attend(
+        self, ids: np.ndarray, tokens: Iterable[Iterable[int]], *, batch_size: int = 64
+    ) -> list[dict[str, list[np.ndarray]]]:
+        """Return the attention weights of given tokens (teacher forcing).
 
         Args:
             ids: (N, S), each row `[START]`, tokens, `[END]`, then 0.
-            tokens: N sequences of ids that are written, each then 0.
-            batch_size: sentences a batch.
+            tokens: N sequences of target ids, each padded with 0.
+            batch_size: sentences per batch.
 
         Returns:
-            A list of N dictionaries: for each kind of attention a list of weights, one a layer,
-            ([H,] T, S) for the T tokens and S ids of the sentence, or T × T or S × S for what
-            attends to itself.
+            A list of N dictionaries: for each kind of attention a list of weights, one per layer,
+            ([H,] T, S) for the T tokens and S ids of the sentence; (H, T, T) or (H, S, S) for
+            self-attention.
         """
-        # What was fed for each token that was written: the one before it
-        fed = _padded([[START, *(number for number in each if number)][:-1] for each in tokens])
-        results = [None] * len(ids)
+        fed = padded([shifted_right(number for number in each if number) for each in tokens])
+        results: list[Any] = [None] * len(ids)
         most = models.most_tokens(self.model)
         for rows, (context, target) in _batches((ids, fed), most, batch_size):
             weights = self._attention.predict_on_batch({"context": context, "target": target})
             weights.pop("logits", None)
-            for place, row in enumerate(rows):
+            for i, row in enumerate(rows):
                 counts = {"S": (ids[row] != 0).sum(), "T": (fed[row] != 0).sum()}
                 results[row] = {
                     kind: [
-                        each[place][..., : counts[queries], : counts[keys]].copy()
-                        for each in layers
+                        each[i][..., : counts[queries], : counts[keys]].copy() for each in layers
                     ]
                     for kind, layers in weights.items()
                     for queries, keys in [AXES[kind]]
                 }
         return results
 
-    def _translation(self, source, tokens, generated, weights):
+    def _translation(self, source, tokens, ids, generated, weights):
         best = generated[0]
-        context, spellings = zip(*tokens, strict=True)
+        ends = SPECIAL_WORDS[START], SPECIAL_WORDS[END]
+        context, spellings = (enclosed(each, *ends) for each in zip(*tokens, strict=True))
         target = [self.target_vocabulary.words[number] for number in best.tokens if number]
         return Translation(
             source=source,
             text=self._text(best.tokens),
-            context_tokens=spellings,
+            context_tokens=tuple(spellings),
             target_tokens=tuple(self.target_vocabulary.join([token]) for token in target),
             weights=weights,
-            unknown=tuple(
-                place
-                for place, token in enumerate(context)
-                if self.context_vocabulary.id_of(token) == UNKNOWN
-            ),
+            unknown=tuple(np.flatnonzero(ids == UNKNOWN).tolist()),
             finished=bool(best.finished),
             candidates=tuple(
                 Candidate(
@@ -270,7 +302,8 @@ class Translator:
                     bool(each.finished),
                 )
                 for each in generated
-                if np.isfinite(each.scores)  # a tiny vocabulary has fewer sentences than asked for
+                # A tiny vocabulary may have fewer sentences than `n_best`.
+                if np.isfinite(each.scores)
             ),
             context_groups=tuple(self.context_vocabulary.word_groups(context)),
             target_groups=tuple(self.target_vocabulary.word_groups(target)),
@@ -279,11 +312,11 @@ class Translator:
     def _text(self, tokens):
         return self.target_vocabulary.join(self.target_vocabulary.words_of(tokens))
 
-    def save(self, folder):
+    def save(self, folder: Path | str) -> None:
         """Write model, vocabularies and configuration to a folder, whole or not at all.
 
         Args:
-            folder: made if needed; files of the same names are replaced.
+            folder: created if needed; files of the same names are replaced.
         """
         folder = Path(folder)
         config = {
@@ -305,12 +338,12 @@ class Translator:
             whole(CONFIG_FILE).write_text(text, encoding="utf-8")
 
     @classmethod
-    def load(cls, folder):
-        """Read what `save` wrote.
+    def load(cls, folder: Path | str) -> "Translator":
+        """Read a translator that `save` wrote.
 
         Raises:
-            FileNotFoundError: the folder or a file of it is missing; the message says which.
-            ValueError: it was written by a newer version, or a file is damaged.
+            FileNotFoundError: the folder or one of its files is missing; the message says which.
+            ValueError: a newer version wrote it, or a file is damaged.
         """
         folder = Path(folder)
         if not folder.is_dir():
@@ -361,18 +394,20 @@ class Translator:
         }
 
 
-def read_sentences(sentences, vocabulary):
-    """Split sentences into tokens, or say why one cannot be translated.
+def read_sentences(
+    sentences: Sequence[str], vocabulary: Vocabulary | WordPieces
+) -> list[list[tuple[str, str]]]:
+    """Split sentences into tokens, or explain in an error why one cannot be translated.
 
     Args:
         sentences: N strings.
-        vocabulary: what splits them.
+        vocabulary: `Vocabulary` or `WordPieces`, which splits them.
 
     Returns:
-        N lists of pairs (token, spelling), between `[START]` and `[END]`.
+        N lists of pairs (token, spelling).
 
     Raises:
-        ValueError: a sentence is too long, or has no token.
+        ValueError: a sentence is too long or has no token.
     """
     for sentence in sentences:
         if len(sentence) > MOST_CHARACTERS:
@@ -393,31 +428,22 @@ def read_sentences(sentences, vocabulary):
                 f"a sentence has at most {MOST_TOKENS} {parts} and punctuation marks, got "
                 f"{len(tokens)} in {shortened(sentence)}; split it"
             )
-    start, end = ((SPECIAL_WORDS[number],) * 2 for number in (START, END))
-    return [[start, *tokens, end] for tokens in split]
+    return split
 
 
 def _weights_of(model):
-    """Return the view `attention` without the logits, unless a model has nothing else."""
+    """Return the view `attention` without the logits, unless it has no other output."""
     view = models.attention(model)
     weights = {name: tensor for name, tensor in view.output.items() if name != "logits"}
     return keras.Model(view.input, weights, name=view.name) if weights else view
 
 
-def _padded(rows):
-    """Return rows of ids as one array, padded with 0."""
-    ids = np.zeros((len(rows), max(map(len, rows))), dtype="int32")
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = row
-    return ids
-
-
 def _batches(arrays, most, batch_size, progress=iter):
-    """Yield batches of rows of about equal length: their numbers, and each array's part.
+    """Yield batches of rows of about equal length: the row numbers, and the rows of each array.
 
-    Sorted by the first array, and cut to the bucket that holds all arrays, or to the `most` tokens
-    that the model can take of one. A batch is always full, so that one program a bucket is
-    compiled; a lone row is a batch of its own.
+    Rows are sorted by their length in the first array, then the others, and padded to the bucket
+    that fits all arrays, or to the `most` tokens that the model takes. Every batch is full, so that
+    each bucket needs one program; a single row is its own batch.
     """
     lengths = [(ids != 0).sum(axis=1) for ids in arrays]
     order = np.lexsort(lengths[::-1])
@@ -436,11 +462,11 @@ def _batches(arrays, most, batch_size, progress=iter):
         yield rows, batch
 
 
-def read_config(folder):
+def read_config(folder: Path | str) -> dict[str, Any]:
     """Read the configuration of a model folder.
 
     Raises:
-        ValueError: it is no JSON, or of another version of the format.
+        ValueError: it is not valid JSON, or has another version of the format.
     """
     path = Path(folder) / CONFIG_FILE
     try:

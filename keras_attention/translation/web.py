@@ -1,8 +1,8 @@
-"""A local page: type a sentence, choose how it is searched, see where the model looked.
+"""A local page: type a sentence, choose a search, see the translation and its attention.
 
-What the page shows comes from `answer`, which knows nothing of Gradio; `build_page` lays it out and
-`serve` keeps it open. Gradio is the extra `demo` and is imported when a page is built. Whatever
-stands in a sentence is escaped, and nothing is loaded from elsewhere.
+`answer` computes the contents of the page without Gradio; `build_page` lays it out and `serve`
+keeps it open. Gradio is the extra `demo` and is imported when a page is built. Sentences are
+escaped, and the page loads nothing from elsewhere.
 """
 
 import errno
@@ -11,14 +11,20 @@ import importlib.util
 import os
 import socket
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_attention.installing import pip_install
 
+if TYPE_CHECKING:  # neither is needed to read the options of the command line
+    import gradio
+
+    from keras_attention.translation.translator import Translator
+
 HOST, PORT = "127.0.0.1", 7860
 BEAMS = (1, 2, 4, 8)
-TEMPERATURES = (0.0, 0.5, 1.0, 1.5)  # each has programs of its own, so there are few
+TEMPERATURES = (0.0, 0.5, 1.0, 1.5)  # only a few, since each has its own programs
 EXAMPLES = (
     "¿Comieron los niños la manzana roja?",
     "Los perros grandes no comieron el pan.",
@@ -27,12 +33,12 @@ EXAMPLES = (
     "Me gusta el libro nuevo.",
 )
 MOST_NAMED = 5  # unknown words that a message lists
-_EXCLUDED = "A beam searches, a temperature draws: choose a beam of 1, or a temperature of 0."
+_EXCLUDED = "A beam searches, a temperature draws: choose a beam of 1 or a temperature of 0."
 _STYLE = """
 h1 { margin: 0; }
 #examples { gap: 8px; }
 #examples button { flex: 0 1 auto; min-width: 0 !important; width: auto; }
-/* Without it the circle that is chosen vanishes once it has lost the focus */
+/* Without this the chosen circle vanishes when it loses the focus */
 label.selected input[type="radio"] {
   background-color: var(--checkbox-background-color-selected) !important;
   border-color: var(--checkbox-border-color-selected) !important;
@@ -48,23 +54,23 @@ label.selected input[type="radio"] {
 
 
 class Answer(NamedTuple):
-    """What the page shows for a sentence; each part may be empty.
+    """The contents of the page for a sentence; each part may be empty.
 
     Attributes:
         text: the translation.
-        candidates: pairs (text, score) of what beam search found, the best first.
-        view: HTML, a frame with where the model looked.
-        message: what else there is to know, in sentences.
+        candidates: pairs (text, score) of the hypotheses of beam search, best first.
+        view: HTML, a frame with the attention.
+        message: remarks for the reader, in sentences.
     """
 
     text: str = ""
-    candidates: tuple = ()
+    candidates: tuple[tuple[str, float], ...] = ()
     view: str = ""
     message: str = ""
 
     @property
-    def html(self):
-        """All but the view, as HTML; whatever stands in a sentence is escaped."""
+    def html(self) -> str:
+        """Everything but the view, as HTML; sentences are escaped."""
         parts = []
         if self.text:
             parts.append(f'<p class="translation" dir="auto">{html.escape(self.text)}</p>')
@@ -80,14 +86,20 @@ class Answer(NamedTuple):
         return "".join(parts)
 
 
-def answer(translator, sentence, beam=1, temperature=0.0, seed=0):
-    """Translate a sentence for the page; what cannot be translated is answered by a message.
+def answer(
+    translator: "Translator",
+    sentence: str,
+    beam: int = 1,
+    temperature: float = 0.0,
+    seed: int = 0,
+) -> Answer:
+    """Translate a sentence for the page, or explain in a message why this is impossible.
 
     Args:
         translator: a `Translator`.
         sentence: a string, as the reader typed it.
-        beam: hypotheses that are followed at once; 1 is greedy. Above, all of them are listed.
-        temperature: 0 takes the likeliest word; above, words are drawn.
+        beam: number of hypotheses; 1 is greedy. Above 1, all of them are listed.
+        temperature: 0 takes the likeliest word; above 0, words are drawn at random.
         seed: random seed.
 
     Returns:
@@ -97,7 +109,12 @@ def answer(translator, sentence, beam=1, temperature=0.0, seed=0):
         return Answer(message="Type a sentence.")
     if beam > 1 and temperature > 0:
         return Answer(message=_EXCLUDED)
-    options = {"beam": beam, "n_best": beam, "temperature": temperature, "seed": seed}
+    options: dict[str, Any] = {
+        "beam": beam,
+        "n_best": beam,
+        "temperature": temperature,
+        "seed": seed,
+    }
     try:
         translation = translator(sentence, **options)
     except ValueError as error:
@@ -113,29 +130,29 @@ def answer(translator, sentence, beam=1, temperature=0.0, seed=0):
 
 
 def _frame(translation):
-    """Return where the model looked as a frame; what stands above it on the page is left out."""
+    """Return the attention as a frame, without the texts that the page shows above it."""
     if not translation.weights:
         return ""
     return replace(translation, source="", text="", candidates=()).view()._repr_html_()
 
 
 def _remarks(translation):
-    """Return what the reader of a translation should know, in sentences."""
+    """Return remarks for the reader of a translation, in sentences."""
     remarks = []
-    unknown = [translation.context_tokens[place] for place in translation.unknown]
+    unknown = [translation.context_tokens[position] for position in translation.unknown]
     if unknown:
         named = ", ".join(f"“{word[:40]}{'…' * (len(word) > 40)}”" for word in unknown[:MOST_NAMED])
         more = f" and {len(unknown) - MOST_NAMED} more" * (len(unknown) > MOST_NAMED)
         remarks.append(f"The model does not know {named}{more}.")
     if not translation.finished:
-        remarks.append(f"Stopped after {len(translation.target_tokens)} tokens, before its end.")
+        remarks.append(f"Stopped after {len(translation.target_tokens)} tokens, before the end.")
     if not translation.weights:
-        remarks.append("This model has no attention that could be shown.")
+        remarks.append("This model has no attention to show.")
     return " ".join(remarks)
 
 
-def known_examples(translator):
-    """Return those of the example sentences of which a translator knows every word."""
+def known_examples(translator: "Translator") -> list[str]:
+    """Return the example sentences in which the translator knows every word."""
     from keras_attention.text import UNKNOWN
 
     vocabulary = translator.context_vocabulary
@@ -146,10 +163,12 @@ def known_examples(translator):
     ]
 
 
-def warm_up(translator, progress=iter):
-    """Compile what greedy decoding of the examples needs, and thereby of most short sentences.
+def warm_up(
+    translator: "Translator", progress: Callable[[Iterable[Any]], Iterable[Any]] = iter
+) -> None:
+    """Compile the programs for greedy decoding of the examples, which suit most short sentences.
 
-    Other lengths, beams and temperatures are compiled when they are first asked for.
+    Programs for other lengths, beams and temperatures are compiled on first use.
 
     Args:
         translator: a `Translator`.
@@ -160,8 +179,8 @@ def warm_up(translator, progress=iter):
     translator.warm_up(lengths, batch_size=1, progress=progress)  # 2: [START] and [END]
 
 
-def check_installed():
-    """Check that Gradio is there.
+def check_installed() -> None:
+    """Check that Gradio is installed.
 
     Raises:
         ImportError: it is not; the message says what to install.
@@ -170,28 +189,28 @@ def check_installed():
         raise ImportError(f"the page needs Gradio: {pip_install('demo')}")
 
 
-def check_address(host=HOST, port=PORT):
-    """Check that one can listen at an address, before anything takes time.
+def check_address(host: str = HOST, port: int = PORT) -> None:
+    """Check that an address is free, before any lengthy work.
 
     Args:
         host: a name or an IPv4 address of this computer.
         port: a number from 1 to 65535.
 
     Raises:
-        OSError: one cannot; the message says why.
+        OSError: the address is not free or not on this computer; the message says why.
     """
     try:
         socket.create_server((host, port)).close()
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            reason = f"port {port} of {host} is in use: choose another one, such as {port + 1}"
+            reason = f"port {port} of {host} is in use: choose another, such as {port + 1}"
         else:
             reason = f"cannot listen at port {port} of {host}: {error.strerror}"
         raise OSError(reason) from error
 
 
-def build_page(translator):
-    """Build the page: a sentence and how it is searched, its translation, and the view.
+def build_page(translator: "Translator") -> "gradio.Blocks":
+    """Build the page: the sentence and the search options, the translation, and the view.
 
     Args:
         translator: a `Translator`.
@@ -209,7 +228,7 @@ def build_page(translator):
         return given.html, given.view
 
     def choose(beam, temperature):
-        """Leave a reader either the beam or the temperature: they exclude each other."""
+        """Enable either the beam or the temperature, since they exclude each other."""
         return (
             gradio.Radio(interactive=temperature == 0),
             gradio.Radio(interactive=beam == 1),
@@ -217,7 +236,7 @@ def build_page(translator):
         )
 
     with gradio.Blocks(title="keras_attention", analytics_enabled=False) as blocks:
-        gradio.HTML("<h1>Translate, and see where the model looked</h1>")
+        gradio.HTML("<h1>Translate, and see what the model attends to</h1>")
         with gradio.Row(equal_height=True):
             sentence = gradio.Textbox(
                 label="Sentence", autofocus=True, lines=1, max_lines=4, scale=6, elem_id="sentence"
@@ -228,20 +247,20 @@ def build_page(translator):
                 list(BEAMS),
                 value=BEAMS[0],
                 label="Beam",
-                info="Hypotheses followed at once, and then listed; 1 is greedy.",
+                info="Number of hypotheses, all of them listed; 1 is greedy.",
                 elem_id="beam",
             )
             temperature = gradio.Radio(
                 list(TEMPERATURES),
                 value=TEMPERATURES[0],
                 label="Temperature",
-                info="Above 0 words are drawn; only with a beam of 1.",
+                info="Above 0, words are drawn at random; needs a beam of 1.",
                 elem_id="temperature",
             )
             seed = gradio.Number(
                 value=0,
                 label="Seed",
-                info="Another one draws other words.",
+                info="Another seed draws other words.",
                 precision=0,
                 minimum=0,
                 visible=False,
@@ -268,18 +287,20 @@ def build_page(translator):
     return blocks
 
 
-def serve(translator, host=HOST, port=PORT, open_browser=True):
-    """Show the page until it is interrupted (Ctrl-C).
+def serve(
+    translator: "Translator", host: str = HOST, port: int = PORT, open_browser: bool = True
+) -> None:
+    """Serve the page until Ctrl-C.
 
     Args:
         translator: a `Translator`.
-        host: where to listen; 127.0.0.1 is for this computer alone.
+        host: the address to listen at; only this computer can reach 127.0.0.1.
         port: a number from 1 to 65535.
         open_browser: whether to open the page in a browser.
 
     Raises:
         ImportError: Gradio is not installed.
-        OSError: one cannot listen there.
+        OSError: the address is not free or not on this computer.
     """
     check_address(host, port)
     blocks = build_page(translator)
@@ -297,7 +318,7 @@ def serve(translator, host=HOST, port=PORT, open_browser=True):
             theme=_gradio().themes.Default(primary_hue="blue", **fonts),
             css=_STYLE,
         )
-        print(f"Open {address} in a browser; Ctrl-C ends it.", flush=True)
+        print(f"Open {address} in a browser; stop the server with Ctrl-C.", flush=True)
         while True:
             time.sleep(0.5)
     except KeyboardInterrupt:
@@ -307,7 +328,7 @@ def serve(translator, host=HOST, port=PORT, open_browser=True):
 
 
 def _gradio():
-    """Import Gradio, with nothing said to anybody about its use."""
+    """Import Gradio with its usage statistics turned off."""
     check_installed()
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     import gradio

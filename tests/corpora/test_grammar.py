@@ -393,7 +393,7 @@ def test_a_count_beyond_the_grammar_is_refused(grammar, tiny):
         ("grammar.txt", 5, "1 Sentence -> veo Noun[size=big] = Noun", "no feature 'size'"),
         ("grammar.txt", 5, "1 Sentence -> veo Noun[size = Noun", "cannot read"),
         ("grammar.txt", 5, "1 Sentence -> Noun = Noun.third", "no column 'third'"),
-        ("grammar.txt", 5, "1 Sentence -> veo Noun Noun = Noun", "Noun stands twice"),
+        ("grammar.txt", 5, "1 Sentence -> veo Noun Noun = Noun", "Noun occurs twice"),
         ("grammar.txt", 5, "1 Sentence -> veo Sentence = see Sentence", "leads back to itself"),
         ("grammar.txt", 5, "1 Sentence -> veo 2 = see", "letters"),
         ("grammar.txt", 2, "word Noun verbs.tsv spanish = english", "no table verbs.tsv"),

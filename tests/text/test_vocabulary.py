@@ -1,10 +1,11 @@
+import keras
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow")
+tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 
-from keras_attention.text import (
+from keras_attention.text import (  # noqa: E402
     KINDS,
     SPECIAL_WORDS,
     UNKNOWN,
@@ -12,8 +13,9 @@ from keras_attention.text import (
     WordPieces,
     normalize,
     split_words,
+    standardize,
 )
-from tests.text.sentences import ODD, odd_sentences
+from tests.text.sentences import ODD, odd_sentences  # noqa: E402
 
 
 def test_the_first_ids_are_the_same_in_every_vocabulary():
@@ -30,6 +32,14 @@ def test_the_most_frequent_words_are_learned():
     assert set(vocabulary.words[5:]) == {"dos", "."}
 
 
+@pytest.mark.parametrize("size", [7, 97, 5000])
+def test_the_words_and_their_order_are_those_of_keras(size):
+    sentences = ODD + odd_sentences(499, seed=6)
+    theirs = keras.layers.TextVectorization(size - 2, standardize=standardize)
+    theirs.adapt(tf.constant(sentences))
+    assert list(Vocabulary.learn(sentences, size).words[4:]) == theirs.get_vocabulary()[2:]
+
+
 def test_learning_does_not_hang_on_a_generator():
     assert Vocabulary.learn(s for s in ["uno", "uno dos"]).words[4:] == ("uno", "dos")
 
@@ -38,7 +48,7 @@ def test_learning_does_not_hang_on_a_generator():
     ("sentences", "size", "message"),
     [
         (["hola"], 4, "size must be above 4, got 4"),
-        ([], 50, "at least one sentence, got none"),
+        ([], 50, "at least one sentence to learn from, got none"),
     ],
 )
 def test_a_vocabulary_needs_words(sentences, size, message):
