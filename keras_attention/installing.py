@@ -1,7 +1,7 @@
-"""What to type to install this package, and the extras that parts of it need.
+"""How to install this package and the extras that parts of it need.
 
-On the public package index the name keras-attention belongs to another project, with the same
-import name. So this one is called `keras-attention-tutorial` there, and is installed from its
+On the public package index the name keras-attention belongs to another project with the same
+import name. This package is therefore called `keras-attention-tutorial` and is installed from its
 repository or from a checkout.
 """
 
@@ -13,7 +13,7 @@ REPOSITORY = "https://github.com/keras-attention/keras_attention"
 NAMESAKE = "keras-attention"
 
 
-def pip_install(extra):
+def pip_install(extra: str) -> str:
     """Return the command that installs the package with one of its extras.
 
     Example:
@@ -23,14 +23,14 @@ def pip_install(extra):
     return f"pip install '{NAME}[{extra}] @ git+{REPOSITORY}'"
 
 
-def warn_of_namesake():
-    """Warn if the other project of the same import name is installed as well."""
+def warn_of_namesake() -> None:
+    """Warn if the other project with the same import name is also installed."""
     try:
         found = metadata.metadata(NAMESAKE)
     except metadata.PackageNotFoundError:
         return
-    # An older checkout of this package had that name too.
-    if found.get("Home-page") != REPOSITORY:
+    # An older checkout of this package also has that name.
+    if "Home-page" not in found or found["Home-page"] != REPOSITORY:
         warnings.warn(
             f"another package with the import name keras_attention is installed, {NAMESAKE} "
             f"{found['Version']}; each may hide the other: pip uninstall {NAMESAKE}",

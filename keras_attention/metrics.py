@@ -1,8 +1,8 @@
-"""How good are translations and alignments: BLEU, chrF and the alignment error rate.
+"""Scores of translations and alignments: BLEU, chrF and the alignment error rate.
 
-Texts are lists of `str`, one string a sentence. An alignment is a set of links, and a link is a
-pair `(context, target)` of token positions, counted from 0. BLEU and chrF are sacrebleu's, and
-every score carries sacrebleu's signature, without which two numbers cannot be compared.
+Texts are lists of `str`, one string per sentence. An alignment is a set of links, and a link is a
+pair `(context, target)` of token positions, counted from 0. BLEU and chrF are sacrebleu's. Every
+score carries sacrebleu's signature, without which two numbers cannot be compared.
 """
 
 from collections import Counter
@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_attention.types import Array
+
 Link = tuple[int, int]
 
 
 class Score(NamedTuple):
-    """A corpus score and the settings that it was computed with.
+    """A corpus score and the settings used to compute it.
 
     `print(score)` shows both; a format such as `f"{score:.1f}"` shows the value alone.
 
@@ -29,25 +31,27 @@ class Score(NamedTuple):
     value: float
     signature: str
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.value:.2f} ({self.signature})"
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         return format(self.value, spec) if spec else str(self)
 
 
-def bleu(hypotheses: Sequence[str], references: Sequence[str], *, normalized=False) -> Score:
-    """BLEU of a corpus: how many of its n-grams, n = 1 to 4, are those of the references.
+def bleu(
+    hypotheses: Sequence[str], references: Sequence[str], *, normalized: bool = False
+) -> Score:
+    """Compute BLEU of a corpus: how many of its n-grams, n = 1 to 4, occur in the references.
 
-    The n-grams are counted over the whole corpus. One that has no 4-gram at all, because every
-    sentence has fewer than four tokens, scores 0 even where each sentence equals its reference.
+    The n-grams are counted over the whole corpus. A corpus without any 4-gram, because every
+    sentence has fewer than four tokens, scores 0 even if each sentence equals its reference.
 
     Args:
-        hypotheses: the translations, one string a sentence.
-        references: what they should have been, one string a sentence, in the same order.
-        normalized: False: plain text; sacrebleu splits it into tokens (13a) and heeds its case.
-            True: the texts are normalised tokens with spaces between them, in one case, as a
-            vocabulary has them; they are compared as they are (`tok:none`).
+        hypotheses: the translations, one string per sentence.
+        references: the expected translations, one string per sentence, in the same order.
+        normalized: False: the texts are plain; sacrebleu splits them into tokens (13a) and
+            respects case. True: the texts are a vocabulary's normalised tokens, in one case and
+            separated by spaces; they are compared unchanged (`tok:none`).
 
     Returns:
         The `Score`, 0 to 100.
@@ -61,24 +65,24 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str], *, normalized=Fal
     """
     from sacrebleu.metrics import BLEU
 
-    # force: sacrebleu would warn that the text looks tokenized, which is what it is.
+    # force: without it, sacrebleu warns that the text looks tokenized, as it should be here.
     metric = BLEU(tokenize="none", force=True) if normalized else BLEU()
     return _corpus_score(metric, hypotheses, references)
 
 
-def length_ranges(lengths: Sequence[int], at_least: int) -> list[tuple[int, int]]:
-    """Cut sentence lengths into ranges that hold enough sentences to be scored.
+def length_ranges(lengths: Sequence[int], at_least: float) -> list[tuple[int, int]]:
+    """Divide sentence lengths into ranges with enough sentences to score.
 
     Args:
-        lengths: one a sentence.
-        at_least: sentences a range. Neighbouring lengths are joined until there are so many; what
-            is left over at the long end joins the last range.
+        lengths: one length per sentence.
+        at_least: the fewest sentences in a range. Neighbouring lengths are joined until a range
+            has that many; the longest lengths join the last range if they are too few.
 
     Returns:
         Ranges (shortest, longest) in ascending order, both ends included.
 
     Raises:
-        ValueError: there are no lengths.
+        ValueError: `lengths` is empty.
 
     Example:
     >>> length_ranges([3, 3, 4, 5, 5, 5, 9], at_least=2)
@@ -107,8 +111,8 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     the right stem with the wrong ending.
 
     Args:
-        hypotheses: the translations, one string a sentence.
-        references: what they should have been, one string a sentence, in the same order.
+        hypotheses: the translations, one string per sentence.
+        references: the expected translations, one string per sentence, in the same order.
 
     Returns:
         The `Score`, 0 to 100.
@@ -124,21 +128,21 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     return _corpus_score(CHRF(), hypotheses, references)
 
 
-def alignment_from_weights(weights) -> set[Link]:
+def alignment_from_weights(weights: Array) -> set[Link]:
     """Link every target token to the context token that it attends to most.
 
-    A target token whose weights are all 0, since it had nothing to look at, gets no link. Of equal
-    weights the first wins. Rows and columns of padding, `[START]` and `[END]` are the caller's to
-    cut away; positions count from the first row and column given.
+    A target token that had nothing to attend to, so that its weights are all 0, gets no link. Of
+    equal weights the first wins. The caller removes the rows and columns of padding, `[START]` and
+    `[END]`; positions count from the first row and column given.
 
     Args:
-        weights: `(T, S)`, or `(H, T, S)`, of which the mean over the heads is taken.
+        weights: `(T, S)`, or `(H, T, S)`, which is averaged over the heads.
 
     Returns:
-        The links `(context, target)`, at most T.
+        At most T links `(context, target)`.
 
     Raises:
-        ValueError: `weights` has another number of axes, is empty, or is not finite.
+        ValueError: `weights` does not have two or three axes, is empty, or is not finite.
     """
     weights = np.asarray(weights, dtype=float)
     if weights.ndim not in (2, 3) or 0 in weights.shape:
@@ -153,10 +157,10 @@ def alignment_from_weights(weights) -> set[Link]:
 
 
 def diagonal_alignment(context_length: int, target_length: int) -> set[Link]:
-    """Link every target token to the context token beside it: the baseline that knows no words.
+    """Link every target token to the context token beside it, a baseline that ignores the words.
 
-    Both sentences are stretched to one length, S tokens on T; the centre of target token t lies at
-    `(t + 1/2) S / T` and is linked to the context token whose span holds that point.
+    The T target tokens are stretched over the S context tokens. The centre of target token t then
+    lies at `(t + 1/2) S / T`; t is linked to the context token whose span contains that point.
 
     Args:
         context_length: S, at least 1.
@@ -177,7 +181,7 @@ def diagonal_alignment(context_length: int, target_length: int) -> set[Link]:
             "context_length and target_length must be at least 1, "
             f"got {context_length} and {target_length}"
         )
-    # In whole numbers, so that no rounding decides where the point falls on a border.
+    # Integer arithmetic, so that rounding never decides when the point falls on a border.
     return {
         ((2 * target + 1) * context_length // (2 * target_length), target)
         for target in range(target_length)
@@ -189,18 +193,18 @@ def alignment_error_rate(
     gold: Sequence[Iterable[Link]],
     possible: Sequence[Iterable[Link]] | None = None,
 ) -> float:
-    """Alignment error rate of a corpus, from 0 (perfect) to 1 (no link is right).
+    """Compute the alignment error rate of a corpus, from 0 (perfect) to 1 (no link is right).
 
         AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
 
-    with the sums taken over the whole corpus. Where no possible links are given, P = S, and this
-    is 1 - F1. Where A and S are both empty nothing was asked and nothing is wrong: the rate is 0.
+    Both sums run over the whole corpus. Without possible links P = S, and the rate is 1 - F1. If A
+    and S are both empty, the rate is 0.
 
     Args:
         predicted: A, the links of each sentence, pairs `(context, target)`.
-        gold: S, the sure links of each sentence: missing one is an error.
+        gold: S, the sure links of each sentence; a missing one is an error.
         possible: P, the links of each sentence that are right but may be missing. Sure links are
-            possible as well (P ⊇ S), whether they are listed here or not.
+            always possible (P ⊇ S), whether they are listed here or not.
 
     Returns:
         The rate, 0 to 1, lower is better.
@@ -223,7 +227,7 @@ def alignment_error_rate(
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{count} of {name}" for name, count in lengths.items())
         raise ValueError(
-            f"predicted, gold and possible must have one entry a sentence, got {found}"
+            f"predicted, gold and possible must have one entry per sentence, got {found}"
         )
     if not lengths["gold"]:
         raise ValueError("predicted and gold must hold at least one sentence, got none")
@@ -237,7 +241,7 @@ def alignment_error_rate(
 
 
 def _links(name, links):
-    """Return the links of one sentence as a set of pairs of whole numbers."""
+    """Return the links of one sentence as a set of pairs of integers."""
     try:
         return {(index(context), index(target)) for context, target in links}
     except (TypeError, ValueError):
@@ -247,16 +251,16 @@ def _links(name, links):
 
 
 def _corpus_score(metric, hypotheses, references):
-    """Score checked lists of strings with a metric of sacrebleu."""
+    """Check lists of strings and score them with a metric of sacrebleu."""
     for name, texts in (("hypotheses", hypotheses), ("references", references)):
         if isinstance(texts, str):
-            raise ValueError(f"{name} must be a list of str, one a sentence, got one str")
+            raise ValueError(f"{name} must be a list of str, one per sentence, got one str")
         odd = [text for text in texts if not isinstance(text, str)]
         if odd:
             raise ValueError(f"{name} must be a list of str, got {odd[0]!r} in it")
     if len(hypotheses) != len(references):
         raise ValueError(
-            "hypotheses and references must be equally many, "
+            "hypotheses and references must have the same length, "
             f"got {len(hypotheses)} hypotheses and {len(references)} references"
         )
     if not len(hypotheses):

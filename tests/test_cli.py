@@ -113,7 +113,7 @@ WRONG = [
     ),
     (
         (*TRAIN, "small.tsv", "--model", "transformer"),
-        "units must be a multiple of num_heads, or key_dim be given, got 5 units for 8 heads",
+        "units must be a multiple of num_heads unless key_dim is given, got 5 units for 8 heads",
     ),
     (
         (*TRAIN, "small.tsv", "--model", "transformer", "--key-dim", "2"),
@@ -191,7 +191,7 @@ WRONG = [
     (("evaluate", "none", "--corpus", "small.tsv", "--beam", "-1"), "beam must be at least 1"),
     (("evaluate", "none", "--corpus", "small.tsv", "--max-length", "0"), "max_length must be"),
     # Pictures: refused before the model is loaded, or before a sentence is translated
-    (("translate", "none", "casa", "--heads"), "say where the picture goes: --plot FILE.png"),
+    (("translate", "none", "casa", "--heads"), "need --plot FILE.png, got none"),
     (
         ("translate", "none", "casa", "--plot", "a.png", "--heads", "--layers"),
         "--heads and --layers ask for different pictures",
@@ -213,7 +213,7 @@ WRONG = [
         "path must end in one of",
     ),
     (("translate", "none", "casa", "--plot", "casa"), "path must end in one of"),
-    (("translate", "none", "casa", "--dark"), "say where the picture goes: --plot FILE.png"),
+    (("translate", "none", "casa", "--dark"), "need --plot FILE.png, got none"),
     (("translate", "none", "casa", "--plot", "new/casa.gif"), "existing folder"),
     (
         ("translate", "none", "casa", "--plot", "a.gif", "--heads"),
@@ -391,7 +391,7 @@ def test_a_sentence_that_is_cut_off_in_json_says_so(run, loaded, tiny_run, sente
 )
 def test_the_attention_is_drawn(run, loaded, sentences, tmp_path, name, beginning):
     status, _, errors = run("translate", loaded, sentences[0], "--plot", name)
-    assert (status, errors) == (0, f"Where the model looked: {name}\n")
+    assert (status, errors) == (0, f"Attention: {name}\n")
     assert (tmp_path / name).read_bytes().startswith(beginning)
     assert files(tmp_path) == [name]
 
@@ -399,7 +399,7 @@ def test_the_attention_is_drawn(run, loaded, sentences, tmp_path, name, beginnin
 def test_the_attention_is_drawn_as_text_and_word_by_word(run, loaded, sentences, tmp_path):
     for options in (("casa.gif",), ("casa.png", "--text"), ("dark.png", "--text", "--dark")):
         status, _, errors = run("translate", loaded, sentences[0], "--plot", *options)
-        assert (status, errors) == (0, f"Where the model looked: {options[0]}\n")
+        assert (status, errors) == (0, f"Attention: {options[0]}\n")
     assert (tmp_path / "casa.gif").read_bytes().startswith(b"GIF89a")
     assert (tmp_path / "casa.png").read_bytes() != (tmp_path / "dark.png").read_bytes()
 
@@ -450,7 +450,7 @@ def test_training_leaves_one_folder_and_says_how_to_go_on(run, tiny_run, tmp_pat
     shutil.copytree(tiny_run.killed, tmp_path / "run")
     status, out, errors = run("train", "--out", "run", "--resume", *options)
     assert (status, errors) == (0, "")
-    assert "73 pairs to learn from, 24 to validate" in out
+    assert "73 training pairs, 24 validation pairs" in out
     assert 'keras-attention translate run "¿Todavía están en casa?"' in out
     assert files(tmp_path / "run") == RUN_FILES
     config = json.loads((tmp_path / "run" / "config.json").read_text())
@@ -459,7 +459,7 @@ def test_training_leaves_one_folder_and_says_how_to_go_on(run, tiny_run, tmp_pat
 
 def test_a_page_shows_where_the_model_looked(run, tiny_run, sentences, tmp_path):
     status, out, errors = run("view", tiny_run.folder, sentences[0], "--beam", "2")
-    assert (status, errors) == (0, "Where the model looked: view.html\n")
+    assert (status, errors) == (0, "Attention: view.html\n")
     page = (tmp_path / "view.html").read_text(encoding="utf-8")
     assert out.strip() in page
     data = json.loads(re.search(r'<script type="application/json".*?>(.*?)</script>', page)[1])
@@ -482,7 +482,7 @@ def test_the_demo_trains_scores_translates_and_draws(run, short_pairs, tmp_path,
     assert re.search(r"BLEU, as written +\d+\.\d", out)
     assert re.search(r"alignment error rate +\d\.\d{3} .* a diagonal has \d\.\d{3}", out)
     assert f"\n  {sentence}\n  → " in out
-    assert out.endswith("Where the model looked: heatmap.png\n")
+    assert out.endswith("Attention: heatmap.png\n")
     assert (tmp_path / "heatmap.png").read_bytes().startswith(b"\x89PNG")
     assert files(tmp_path / "runs" / "demo") == RUN_FILES
 
@@ -559,7 +559,7 @@ def test_a_translation_that_stops_at_its_limit_says_so(run, tiny_run):
     sentence = tiny_run.validation[0].context
     status, _, errors = run("translate", str(tiny_run.folder), sentence, "--max-length", "1")
     assert status == 0
-    assert "stopped at 1 tokens before its end: --max-length allows more" in errors
+    assert "stopped after 1 tokens, before the end: --max-length allows more" in errors
 
 
 # Help

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_attention import corpora
+from keras_attention import corpora, menu
 
 README = Path(__file__).parent.parent / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
@@ -33,6 +33,12 @@ def test_the_layer_example_gives_weights_that_keep_to_the_mask():
     weights = keras.ops.convert_to_numpy(names["weights"])
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-6)
     np.testing.assert_array_equal(weights[1, :, 3:], 0)
+
+
+def test_the_table_of_scores_is_that_of_the_menu():
+    rows = [f'| {entry.equation} | `"{name}"` |' for name, entry in menu.SCORES.items()]
+    missing = "\n".join(row for row in rows if row not in README.read_text(encoding="utf-8"))
+    assert not missing, f"the README's table of scores lacks:\n{missing}"
 
 
 def test_every_picture_and_page_of_the_readme_is_there():

@@ -1,14 +1,14 @@
-"""What XLA makes of the programs of every model, and Google's compiler for TPUs without having one.
+"""Compile the programs of every model with XLA, also for TPUs on a machine without one.
 
-- `hlo`: reading a compiled program, whoever compiled it: collectives, loops, calls of the host.
-- `topologies`: the TPUs that there are, described by libtpu.
-- `matrices`: how many operations a traced program has.
-- `programs`: of every model the step that trains it and the one that uses it.
-- `tpu`: compiles these for a slice of TPUs, and tells memory, operations and collectives.
-- `scaling`: what a training step would take there, calculated from these figures.
+- `hlo`: read a compiled program: collectives, loops, calls to the host.
+- `topologies`: the available TPUs, described by libtpu.
+- `matrices`: the number of operations of a traced program.
+- `programs`: for every model, the training step and the program that uses the model.
+- `tpu`: compile these for a slice of TPUs, and report memory, operations and collectives.
+- `scaling`: estimate the duration of a training step there from these figures.
 
-`matrices`, `programs` and `tpu` are loaded when they are first asked for, so that the others do
-without Keras. They need its JAX backend.
+`matrices`, `programs` and `tpu` are loaded on first use, so that the others work without Keras.
+They need its JAX backend.
 """
 
 import importlib

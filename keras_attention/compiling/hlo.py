@@ -1,7 +1,7 @@
-"""Reading a compiled program: what chips say to one another, and what a chip could not do alone.
+"""Read a compiled program: the communication between devices, loops, and calls to the host.
 
 XLA writes its programs as text, HLO: computations of instructions `name = type opcode(operands)`.
-The functions here read that text, whoever compiled it and for whatever device.
+The functions here read that text for any compiler and any device.
 """
 
 import re
@@ -30,14 +30,13 @@ class Collective(NamedTuple):
 
     Attributes:
         kind: such as "all-reduce".
-        count: how many there are in the text.
-        runs: how often one is met when the program runs, loops counted as often as they go round at
-            most.
-        bytes: what each device puts into them in one run of the program.
+        count: number of them in the text.
+        runs: number executed in one run of the program, with each loop at its most iterations.
+        bytes: bytes that each device contributes in one run of the program.
     """
 
     kind: str
-    count: int
+    count: int  # type: ignore[assignment]  # it hides tuple.count, which nobody calls
     runs: int
     bytes: int
 
@@ -51,24 +50,26 @@ class Instruction(NamedTuple):
     rest: str
 
     @property
-    def operands(self):
+    def operands(self) -> str:
         """The text between the parentheses of the opcode."""
         return re.split(r"\)(?:, [a-z_]+=|$)", self.rest, maxsplit=1)[0]
 
 
-def computations(text):
+def computations(text: str) -> tuple[dict[str, list[Instruction]], str]:
     """Return the computations of a program.
 
     Args:
         text: HLO.
 
     Returns:
-        A dictionary name → list of `Instruction`, and the name of the one that is run.
+        A dictionary name → list of `Instruction`, and the name of the entry computation.
 
     Raises:
-        ValueError: the text is no HLO.
+        ValueError: the text is not HLO.
     """
-    found, entry, inside = {}, None, None
+    found: dict[str, list[Instruction]] = {}
+    entry: str | None = None
+    inside: list[Instruction] | None = None
     for line in text.splitlines():
         if inside is None:
             begins = None if line.startswith("HloModule") else _COMPUTATION.match(line)
@@ -86,52 +87,52 @@ def computations(text):
     return found, entry
 
 
-def collectives(text):
-    """Return what the devices of a program say to one another, a `Collective` a kind."""
+def collectives(text: str) -> list[Collective]:
+    """Return the communication between the devices of a program, one `Collective` per kind."""
     found, entry = computations(text)
     runs = _runs(found, entry)
     types = {each.name: each.type for body in found.values() for each in body}
-    totals = defaultdict(lambda: [0, 0, 0])
+    totals: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for name, body in found.items():
         for each in body:
             kind = each.opcode.removesuffix("-start")
             if kind in COLLECTIVES:
                 operands = re.findall(r"[\w.\-]+", each.operands)
                 size = sum(size_of(types[operand]) for operand in operands if operand in types)
-                for place, more in enumerate((1, runs[name], runs[name] * size)):
-                    totals[kind][place] += more
+                for column, more in enumerate((1, runs[name], runs[name] * size)):
+                    totals[kind][column] += more
     return [Collective(kind, *totals[kind]) for kind in COLLECTIVES if kind in totals]
 
 
-def loops(text):
-    """Return how often each loop of a program goes round at most; None where it does not say."""
+def loops(text: str) -> list[int | None]:
+    """Return the most iterations of each loop of a program; None where the text gives none."""
     found, _ = computations(text)
     return [
         _rounds(each, found) for body in found.values() for each in body if each.opcode == "while"
     ]
 
 
-def host_calls(text):
-    """Return where a program needs the host while it runs: opcodes, and targets of custom calls."""
+def host_calls(text: str) -> list[str]:
+    """Return a program's calls to the host as it runs: opcodes, and targets of custom calls."""
     found, _ = computations(text)
     calls = []
     for each in (instruction for body in found.values() for instruction in body):
         if each.opcode.removesuffix("-done") in _TALKS_TO_THE_HOST:
             calls.append(each.opcode)
         elif each.opcode == "custom-call":
-            target = re.search(r'custom_call_target="([^"]*)"', each.rest)[1]
-            if _HOST_TARGET.search(target):
-                calls.append(target)
+            target = re.search(r'custom_call_target="([^"]*)"', each.rest)
+            if target and _HOST_TARGET.search(target[1]):
+                calls.append(target[1])
     return calls
 
 
-def dynamic_shapes(text):
-    """Return the types in a program whose size is known only when it runs: `f32[<=8,3]`."""
+def dynamic_shapes(text: str) -> list[str]:
+    """Return the types in a program whose size is known only at run time: `f32[<=8,3]`."""
     return sorted({match[0] for match in _ARRAY.finditer(text) if "<=" in match[3]})
 
 
-def size_of(type):
-    """Return the bytes of a type, arrays or tuples of them; a bounded size counts as its bound."""
+def size_of(type: str) -> int:
+    """Return the bytes of a type, an array or a tuple; a bounded size counts as its bound."""
     bits = 0
     for match in _ARRAY.finditer(type):
         if match[1] in ("token", "opaque"):
@@ -142,7 +143,7 @@ def size_of(type):
 
 
 def _runs(found, entry):
-    """Return how often each computation runs, at most: callers stand below what they call."""
+    """Return the most runs of each computation; the text lists callers after what they call."""
     runs = dict.fromkeys(found, 0)
     runs[entry] = 1
     for name in reversed(found):
@@ -158,7 +159,7 @@ def _runs(found, entry):
 
 
 def _rounds(loop, found):
-    """Return how often a loop goes round: as XLA says, or the bound that its counter is held to."""
+    """Return the most iterations of a loop: as XLA states it, or the bound of its counter."""
     known = re.search(r'"?known_trip_count"?:\{"?n"?:"?(\d+)', loop.rest)
     if known:
         return int(known[1])

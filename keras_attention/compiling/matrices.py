@@ -1,18 +1,20 @@
-"""Counting the work of a traced program: the multiplications of its matrices."""
+"""Count the work of a traced program: the operations of its matrix products."""
 
 from math import prod
+from typing import Any
 
-# XLA's own count takes a loop as if it went round once; this one does not.
+# XLA's own count includes each loop only once; this one includes every iteration.
 
 
-def matrix_flops(jaxpr, rounds=1):
+def matrix_flops(jaxpr: Any, rounds: int = 1) -> int:
     """Return the operations of all matrix products and convolutions of a traced program.
 
-    A product of (M, K) and (K, N) is 2 · M · K · N of them. Of branches the dearest counts.
+    A product of (M, K) and (K, N) has 2 · M · K · N operations. Of several branches the most
+    expensive counts.
 
     Args:
-        jaxpr: of `jax.jit(f).trace(...).jaxpr` or `jax.make_jaxpr`.
-        rounds: how often a loop of unknown length goes round.
+        jaxpr: from `jax.jit(f).trace(...).jaxpr` or `jax.make_jaxpr`.
+        rounds: iterations of a loop of unknown length.
     """
     return sum(_flops(equation, rounds) for equation in getattr(jaxpr, "jaxpr", jaxpr).eqns)
 

@@ -1,6 +1,6 @@
-"""The programs of every model: the step that trains it, and the one that uses it.
+"""The programs of every model: its training step, and the program that uses it.
 
-A program is a pure function of a state and a batch, as Keras' trainer on JAX has it.
+A program is a pure function of a state and a batch, as in Keras' trainer on JAX.
 """
 
 from collections.abc import Callable
@@ -22,18 +22,18 @@ from keras_attention.training import (
 )
 
 POLICIES = ("float32", "mixed_bfloat16")
-CHARACTERS = 66  # of Tiny Shakespeare, and padding
-STORY_WORDS, SENTENCE_WORDS = 180, 7  # of bAbI's twenty tasks; and of one of its sentences
+CHARACTERS = 66  # 65 in Tiny Shakespeare, and padding
+STORY_WORDS, SENTENCE_WORDS = 180, 7  # in bAbI's twenty tasks; in one of its sentences
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the programs are.
+    """The sizes of the programs.
 
     Attributes:
-        batch_size: examples a batch, over all devices, B.
-        length: tokens of a sentence, read as well as written; frames of a clip, sentences of a
-            story, steps of a sequence, characters of a text.
+        batch_size: examples per batch, B, over all devices.
+        length: tokens of the source and of the target; frames of a clip, sentences of a story,
+            steps of a sequence, characters of a text.
         units: width of a model; None: the builder's default.
         vocabulary: number of ids, V; None: the default of `keras-attention train` or of the lab.
         dtype_policy: one of `POLICIES`.
@@ -56,18 +56,18 @@ class Sizes:
                 f"dtype_policy must be one of {', '.join(POLICIES)}, got {self.dtype_policy!r}"
             )
 
-    def given(self, *names, **renamed):
-        """Return, as arguments of a builder, those sizes that are not None."""
+    def given(self, *names: str, **renamed: str) -> dict[str, Any]:
+        """Return the named sizes that are not None, as arguments of a builder."""
         pairs = {**{name: name for name in names}, **renamed}
         found = {theirs: getattr(self, ours) for theirs, ours in pairs.items()}
         return {name: size for name, size in found.items() if size is not None}
 
-    def ids(self, *shape):
-        """Return a batch of ids of a shape."""
+    def ids(self, *shape: int) -> np.ndarray:
+        """Return a batch of ids, each example of the given shape."""
         return np.zeros((self.batch_size, *shape), dtype="int32")
 
-    def floats(self, *shape):
-        """Return a batch of numbers of a shape."""
+    def floats(self, *shape: int) -> np.ndarray:
+        """Return a batch of floats, each example of the given shape."""
         return np.zeros((self.batch_size, *shape), dtype="float32")
 
 
@@ -75,25 +75,25 @@ class Program(NamedTuple):
     """A step of a model.
 
     Attributes:
-        model: its name, of `MODELS`.
+        model: a name from `MODELS`.
         step: "training"; "decoding" for the whole loop that writes a sentence, "writing" for the
-            one that writes a text, or "forward".
+            loop that writes a text, or "forward".
         function: `function(state, data) → outputs, new state`.
-        state: lists of arrays: weights, the trainer's other variables.
+        state: lists of arrays: the weights, and the trainer's other variables.
         data: the batch, a structure of arrays whose first axis is B.
-        rounds: how often a loop of unknown length goes round at most.
+        rounds: most iterations of a loop of unknown length.
     """
 
     model: str
     step: str
     function: Callable
-    state: tuple
+    state: tuple[list[Any], ...]
     data: Any
     rounds: int
 
 
 class _Subject(NamedTuple):
-    """A model, compiled as it is trained, a batch of it, and how it is used."""
+    """A model, compiled for training, with a batch, and the model that uses it."""
 
     model: keras.Model
     inputs: Any
@@ -180,7 +180,7 @@ def _glimpses(build, setting, sizes):
     return _Subject(model, sizes.floats(*setting.shape, 1), sizes.ids(*numbers))
 
 
-_SUBJECTS = {
+_SUBJECTS: dict[str, Callable[[Sizes], _Subject]] = {
     **{name: partial(_translator, name) for name in models.BUILDERS},
     "captioner": _captioner,
     "character-lstm": partial(_characters, "lstm"),
@@ -196,7 +196,7 @@ _SUBJECTS = {
 MODELS = tuple(_SUBJECTS)
 
 
-def programs_of(name, sizes):
+def programs_of(name: str, sizes: Sizes) -> list[Program]:
     """Build a model and return its two programs.
 
     Args:
@@ -204,16 +204,15 @@ def programs_of(name, sizes):
         sizes: `Sizes`.
 
     Returns:
-        The `Program` of its training step, and that of its use.
+        The `Program` of the training step, and the one that uses the model.
 
     Raises:
-        ValueError: Keras has another backend than JAX, there is no such model, or it cannot be of
-            such a size.
+        ValueError: the backend is not JAX, there is no such model, or it cannot have these sizes.
     """
     check_backend()
     check_model(name)
     subject = _SUBJECTS[name](sizes)
-    # Makes what Keras makes before its first batch, of shapes alone: optimizer, metrics
+    # Create what Keras creates before the first batch, from shapes alone: optimizer and metrics.
     batch = (subject.inputs, subject.targets)
     subject.model._symbolic_build(data_batch=batch)
     user, used_on = subject.user or subject.model, (subject.inputs,)
@@ -228,8 +227,8 @@ def programs_of(name, sizes):
     ]
 
 
-def check_backend():
-    """Check that Keras runs on JAX, through which programs are compiled for TPUs.
+def check_backend() -> None:
+    """Check that Keras runs on JAX, which compiles programs for TPUs.
 
     Raises:
         ValueError: it does not.
@@ -242,7 +241,7 @@ def check_backend():
         )
 
 
-def check_model(name):
+def check_model(name: str) -> None:
     """Check that there is a model of this name.
 
     Raises:

@@ -1,25 +1,29 @@
-"""What a training step would take on a slice of TPUs: a calculation, not a measurement.
+"""Estimate the duration of a training step on a slice of TPUs: a calculation, not a measurement.
 
     seconds = max(operations / (utilization · peak), bytes / bandwidth) + bytes between chips / link
 
-Operations, bytes and what chips say to one another are the compiler's figures; peak, bandwidth and
-link are the generation's. The utilization, the fraction of the peak that a model reaches, is
-measured where there is a machine to measure it on; the calculation supposes that a chip reaches it
-as well.
+Operations, bytes and bytes between chips are the compiler's figures; peak, bandwidth and link are
+those of the generation. The utilization, the fraction of the peak that a model reaches, is measured
+on another machine; the calculation assumes that the chips reach it too.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from keras_attention.compiling.topologies import Topology
+
+if TYPE_CHECKING:  # it needs Keras, which this module does without
+    from keras_attention.compiling.tpu import Compiled
 
 
 class Estimate(NamedTuple):
-    """Seconds of a step, by what takes them.
+    """Seconds of a step, by cause.
 
     Attributes:
-        computing: matrix products, at the utilization of the peak.
-        memory: weights, state of the optimizer and batch, read and written once; what is in between
-            comes on top and is not counted.
-        talking: a ring all-reduce of the gradients; what each chip sends and receives. Chips are
-            supposed to do nothing else meanwhile.
+        computing: matrix products, at the given utilization of the peak.
+        memory: reading and writing the weights, the optimizer's state and the batch once;
+            intermediate values are not included.
+        talking: a ring all-reduce of the gradients: what each chip sends and receives. The chips
+            are assumed to do nothing else meanwhile.
     """
 
     computing: float
@@ -27,17 +31,17 @@ class Estimate(NamedTuple):
     talking: float
 
     @property
-    def seconds(self):
-        """Seconds of the step."""
+    def seconds(self) -> float:
+        """Seconds of the whole step."""
         return max(self.computing, self.memory) + self.talking
 
 
-def check_utilization(utilization, topology):
-    """Check that there is something to calculate with.
+def check_utilization(utilization: float, topology: Topology) -> None:
+    """Check that `estimate` has the figures that it needs.
 
     Raises:
-        ValueError: the utilization is not above 0 and at most 1, or nothing is known of the
-            generation or of its links.
+        ValueError: the utilization is not above 0 and at most 1, or the generation or the bandwidth
+            of its links is unknown.
     """
     if not 0 < utilization <= 1:
         raise ValueError(f"utilization must be above 0 and at most 1, got {utilization}")
@@ -49,13 +53,13 @@ def check_utilization(utilization, topology):
         )
 
 
-def estimate(report, topology, utilization):
-    """Calculate what a step would take.
+def estimate(report: "Compiled", topology: Topology, utilization: float) -> Estimate:
+    """Estimate the duration of a step.
 
     Args:
         report: `tpu.Compiled` of a program for the topology.
         topology: `topologies.Topology`.
-        utilization: of the generation's bfloat16 peak that the matrix products reach.
+        utilization: fraction of the generation's bfloat16 peak that the matrix products reach.
 
     Returns:
         An `Estimate`.
@@ -64,8 +68,9 @@ def estimate(report, topology, utilization):
         ValueError: as for `check_utilization`.
     """
     check_utilization(utilization, topology)
-    generation, chips = topology.generation, topology.chips
-    per_chip = len(topology.devices) // chips  # devices, over which a chip's figures are divided
+    generation: Any = topology.generation  # not None, as was just checked
+    chips = topology.chips
+    per_chip = len(topology.devices) // chips  # devices; the report's figures are per device
     said = per_chip * sum(each.bytes for each in report.collectives)
     moved = 4 * (chips - 1) / chips * said  # sent and received, in both halves of an all-reduce
     return Estimate(

@@ -1,4 +1,4 @@
-"""The TPUs that there are, and descriptions of them, for which libtpu compiles without having one.
+"""The available TPUs, and descriptions of them, for which libtpu compiles on any machine.
 
 Needs JAX and libtpu, the extra `tpu`.
 """
@@ -6,11 +6,11 @@ Needs JAX and libtpu, the extra `tpu`.
 import importlib.util
 import os
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from keras_attention.installing import pip_install
 
-# What keeps libtpu from looking for a TPU, from asking the network for one, from refusing a second
+# These keep libtpu from searching for a TPU on the machine or the network, from refusing a second
 # process that compiles at the same time, and from leaving logs in /tmp.
 ENVIRONMENT = {
     "TPU_SKIP_MDS_QUERY": "1",
@@ -26,16 +26,16 @@ class Generation(NamedTuple):
     """A generation of TPUs, with the figures of https://cloud.google.com/tpu/docs for each chip.
 
     Attributes:
-        slices: shapes of slices that Google Cloud has, chips along each side.
+        slices: shapes of the slices that Google Cloud offers, chips along each side.
         memory: GiB of high-bandwidth memory.
-        peak: 10¹² bfloat16 operations a second.
-        bandwidth: 10⁹ bytes a second to that memory.
-        link: 10⁹ bytes a second to other chips, both directions together; None: not stated.
-        config: how libtpu is to see a chip: with `megacore` both cores of a v4 are one device, as
-            JAX has them.
+        peak: 10¹² bfloat16 operations per second.
+        bandwidth: 10⁹ bytes per second to that memory.
+        link: 10⁹ bytes per second to other chips, both directions together; None: not published.
+        config: libtpu's configuration of a chip: with `megacore` both cores of a v4 are one device,
+            as in JAX.
     """
 
-    slices: tuple
+    slices: tuple[str, ...]
     memory: int
     peak: int
     bandwidth: int
@@ -54,51 +54,50 @@ GENERATIONS = {
     "v6e": Generation(_FLAT, 32, 918, 1640, 800),
     "tpu7x": Generation(_CUBES, 192, 2307, 7380, 1200),
 }
-_HOST = (2, 2, 1)  # chips of a host along each side, in all of them
+_HOST = (2, 2, 1)  # chips of a host along each side, in every generation
 
 
 class Topology(NamedTuple):
-    """A slice of TPUs that need not be there.
+    """A slice of TPUs, present or not.
 
     Attributes:
         name: such as "v5e:2x2".
-        devices: descriptions for JAX, of which a `jax.sharding.Mesh` can be made. Of v2, v3 and
-            tpu7x a chip is two of them.
-        kind: what JAX calls such a device.
-        chips: how many.
-        hosts: among which they are divided.
-        generation: the `Generation`, or None of one that is not in the table.
+        devices: descriptions for a `jax.sharding.Mesh`. A chip of v2, v3 or tpu7x has two devices.
+        kind: JAX's name of such a device.
+        chips: number of chips.
+        hosts: number of hosts.
+        generation: the `Generation`, or None if it is not in the table.
     """
 
     name: str
-    devices: list
+    devices: list[Any]
     kind: str
     chips: int
     hosts: int
     generation: Generation | None
 
 
-def check_installed():
-    """Check that JAX and libtpu are there.
+def check_installed() -> None:
+    """Check that JAX and libtpu are installed.
 
     Raises:
-        ImportError: one of them is not; the message says what to install.
+        ImportError: one of them is missing; the message says what to install.
     """
     missing = [name for name in ("jax", "libtpu") if importlib.util.find_spec(name) is None]
     if missing:
         raise ImportError(
             f"compiling for a TPU needs {' and '.join(missing)}: "
-            f"{pip_install('tpu')} (libtpu is for Linux on x86-64)"
+            f"{pip_install('tpu')} (libtpu runs on Linux on x86-64)"
         )
 
 
-def names():
+def names() -> list[str]:
     """Return the names of the slices in the table."""
     return [f"{name}:{shape}" for name, each in GENERATIONS.items() for shape in each.slices]
 
 
-def describe(name):
-    """Return a slice of TPUs as libtpu describes it. libtpu has the last word on what there is.
+def describe(name: str) -> Topology:
+    """Return libtpu's description of a slice of TPUs. libtpu decides which slices exist.
 
     Args:
         name: generation and chips along each side, such as "v5e:4x4" or "v4:2x2x2".
@@ -108,7 +107,7 @@ def describe(name):
 
     Raises:
         ImportError: JAX or libtpu is missing.
-        ValueError: libtpu does not know such a slice; the message lists some that it knows.
+        ValueError: libtpu does not know this slice; the message lists some known ones.
     """
     match = re.fullmatch(r"([\w ]+):(\d+(?:x\d+){1,2})", name)
     if not match:
@@ -123,14 +122,14 @@ def describe(name):
     from jax.experimental import topologies
 
     try:
-        devices = topologies.get_topology_desc(
+        devices: list[Any] = topologies.get_topology_desc(
             platform="tpu",
             topology_name=name,
             chip_config_name=generation.config if generation else "default",
             chips_per_host_bounds=tuple(map(min, sides, _HOST)),
         ).devices
     except JaxRuntimeError as error:
-        raise ValueError(_unknown(name, f", of which libtpu says: {error}")) from error
+        raise ValueError(_unknown(name, f"; libtpu reports: {error}")) from error
     return Topology(
         name=name,
         devices=devices,

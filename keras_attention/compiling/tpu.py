@@ -1,44 +1,53 @@
-"""Compiling the programs of models for TPUs that need not be there, and what their compiler says.
+"""Compile the programs of models for TPUs, on any machine, and report the compiler's figures.
 
-The batch is divided among the chips, the weights are on all of them: data parallelism, as
-`keras.distribution.DataParallel` has it.
+The batch is divided among the chips, and every chip has all weights: data parallelism, as in
+`keras.distribution.DataParallel`.
 """
 
 import importlib.metadata
 import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from keras import tree
 
 from keras_attention.compiling import hlo
 from keras_attention.compiling.matrices import matrix_flops
-from keras_attention.compiling.programs import MODELS, check_backend, check_model, programs_of
-from keras_attention.compiling.topologies import check_installed
+from keras_attention.compiling.programs import (
+    MODELS,
+    Program,
+    Sizes,
+    check_backend,
+    check_model,
+    programs_of,
+)
+from keras_attention.compiling.topologies import Topology, check_installed
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What the compiler says of a program. Sizes are bytes on each device.
+    """The compiler's report on a program. Sizes are bytes on each device.
 
     Attributes:
         model: name of the model.
         step: "training", "decoding", "writing" or "forward".
-        seconds: that compiling took.
-        arguments: weights, state of the optimizer, and the device's share of the batch.
-        output: what comes out of the program.
-        aliased: of the output, what takes the place of arguments.
-        temporaries: memory for what is in between, beyond what the chip keeps beside its cores.
+        seconds: duration of the compilation.
+        arguments: weights, the optimizer's state, and the device's part of the batch.
+        output: results of the program.
+        aliased: the part of the output that reuses the memory of arguments.
+        temporaries: memory for intermediate values, except those kept beside the chip's cores.
         code: the program itself.
         matrix_flops: operations of all matrix products of one run over the whole batch, on all
-            devices together; loops count as often as they go round at most.
-        flops: operations on each device, as XLA counts them: each loop as if it went round once.
-        bytes_accessed: on each device, counted in the same way.
-        collectives: a `hlo.Collective` a kind.
-        loops: how often each loop goes round at most.
-        host_calls: where it needs the host while it runs: nowhere, if all is well.
-        dynamic_shapes: types whose size is known only when it runs: none, if all is well.
-        error: why it does not compile, and then all sizes are 0; None: it does.
+            devices together, with each loop at its most iterations.
+        flops: operations on each device as XLA counts them: each loop counts once.
+        bytes_accessed: bytes that each device reads and writes, counted in the same way.
+        collectives: one `hlo.Collective` per kind.
+        loops: the most iterations of each loop.
+        host_calls: calls to the host during a run; there should be none.
+        dynamic_shapes: types whose size is known only at run time; there should be none.
+        error: why the program does not compile, with all sizes 0; None if it compiles.
     """
 
     model: str
@@ -52,40 +61,45 @@ class Compiled:
     matrix_flops: int = 0
     flops: float = 0.0
     bytes_accessed: float = 0.0
-    collectives: tuple = ()
-    loops: tuple = ()
-    host_calls: tuple = ()
-    dynamic_shapes: tuple = ()
+    collectives: tuple[hlo.Collective, ...] = ()
+    loops: tuple[int | None, ...] = ()
+    host_calls: tuple[str, ...] = ()
+    dynamic_shapes: tuple[str, ...] = ()
     error: str | None = None
 
     @property
-    def memory(self):
-        """Bytes of a device that the program needs in all."""
+    def memory(self) -> int:
+        """Bytes that the program needs on a device in all."""
         return self.arguments + self.output - self.aliased + self.temporaries + self.code
 
 
-def versions():
-    """Return the versions of what compiles, by name."""
+def versions() -> dict[str, str]:
+    """Return the versions of Keras, JAX and libtpu, by name."""
     return {name: importlib.metadata.version(name) for name in ("keras", "jax", "libtpu")}
 
 
-def check(names, topology, sizes, progress=lambda description: iter):
+def check(
+    names: Sequence[str],
+    topology: Topology,
+    sizes: Sizes,
+    progress: Callable[[str], Callable[[Iterable[Any]], Iterable[Any]]] = lambda description: iter,
+) -> list[Compiled]:
     """Compile the programs of models for a slice of TPUs.
 
     Args:
-        names: list of names of models, of `programs.MODELS`; with "all" in it, all of them.
+        names: names of models from `programs.MODELS`; "all" among them selects every model.
         topology: from `topologies.describe`.
         sizes: `programs.Sizes`.
-        progress: `progress(description)` returns what wraps a list that is worked through, such as
-            a bar.
+        progress: `progress(description)` returns a function that wraps a list, such as a progress
+            bar.
 
     Returns:
-        A list of `Compiled`: of each model the training step and its use.
+        A list of `Compiled`: for each model its training step and the program that uses it.
 
     Raises:
         ImportError: JAX or libtpu is missing.
-        ValueError: Keras is not on JAX, there is no such model, the batch cannot be divided among
-            the devices, or a model cannot be of such a size.
+        ValueError: the backend is not JAX, there is no such model, the batch cannot be divided
+            among the devices, or a model cannot have these sizes.
     """
     check_installed()
     check_backend()
@@ -98,14 +112,14 @@ def check(names, topology, sizes, progress=lambda description: iter):
             f"batch_size must be a multiple of the {count} devices of {topology.name}, got "
             f"{sizes.batch_size}"
         )
-    # All of them first, so that a size that a model cannot have is found before anything takes time
+    # Build all models first, so that a size that does not fit is reported before any compilation.
     programs = [each for name in progress("Building")(names) for each in programs_of(name, sizes)]
     compiling = progress(f"Compiling for {topology.name}")
     return [compile_program(program, topology) for program in compiling(programs)]
 
 
-def compile_program(program, topology):
-    """Compile a `Program` for a slice of TPUs; return what came of it, a `Compiled`."""
+def compile_program(program: Program, topology: Topology) -> Compiled:
+    """Compile a `Program` for a slice of TPUs, and return the compiler's report."""
     import jax
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -130,7 +144,11 @@ def compile_program(program, topology):
             described(program.state, everywhere), described(program.data, divided)
         )
         compiled = traced.lower().compile()
-    except (RuntimeError, TypeError, ValueError) as error:  # JAX's and XLA's own are among these
+    except (
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:  # the errors of JAX and XLA are among these
         reason = " ".join(str(error).split())
         return Compiled(program.model, program.step, error=reason or type(error).__name__)
     seconds = time.perf_counter() - begun
@@ -144,10 +162,10 @@ def compile_program(program, topology):
 
 
 def _figures(compiled):
-    """Return what a compiled program of JAX says of itself, as fields of `Compiled`."""
+    """Return the figures of a compiled program of JAX, as fields of `Compiled`."""
     memory, text = compiled.memory_analysis(), compiled.as_text()
     cost = compiled.cost_analysis()
-    cost = cost[0] if isinstance(cost, list) else cost  # one a program, in older versions of JAX
+    cost = cost[0] if isinstance(cost, list) else cost  # older versions of JAX give a list
     return {
         "arguments": memory.argument_size_in_bytes,
         "output": memory.output_size_in_bytes,

@@ -2,12 +2,12 @@
 
     step(tokens (B,), memory, state) → logits (B, V), weights, state
 
-Knows no model: `memory` and `state` are any structures of tensors with the batch first, so that one
-loop serves recurrent networks and Transformers alike. The weights of a step are not kept: whoever
-wants to know where a model looked feeds it the chosen tokens, all at once.
+Decoding knows no model: `memory` and `state` are any structures of tensors with the batch first, so
+one loop serves recurrent networks and Transformers alike. The weights of a step are not kept: to
+see what a model attended to, feed it the chosen tokens all at once.
 
-The samplers of KerasNLP drive a `next(prompt, cache, index)` and have neither a length penalty nor
-draws from outside; so they are what these functions are tested against, not what they are made of.
+The samplers of KerasNLP call `next(prompt, cache, index)`. They have no length penalty and accept
+no random numbers from outside, so these functions are tested against them, not built on them.
 """
 
 from keras_attention.decoding.beam import beam_search

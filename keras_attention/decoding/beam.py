@@ -1,15 +1,16 @@
 """Beam search: follow the W likeliest beginnings of each sentence at once.
 
-At each step, of the 2W likeliest continuations of the *alive* hypotheses of a sentence
+Each step takes the 2W likeliest continuations of the *alive* hypotheses of a sentence:
 
-- those that end, and are among the first W, go to its list of *ended* hypotheses, the W best;
-- the W likeliest that do not end stay alive; there are enough, as each hypothesis ends in one way.
+- those that end and are among the first W join its *ended* hypotheses, which are the W best;
+- the W likeliest that do not end stay alive. There are enough: each hypothesis ends in one way.
 
-A sentence is done when its list is full, or when no alive hypothesis could still be among the best
-that are wanted. So a beam of 1 is greedy decoding.
+A sentence is done when it has W ended hypotheses, or when no alive hypothesis can still be among
+the `n_best`. So a beam of 1 is greedy decoding.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from keras import ops, tree
@@ -17,20 +18,21 @@ from keras import ops, tree
 from keras_attention.decoding import logits as on_logits
 from keras_attention.decoding.loop import Carry, until_done
 from keras_attention.decoding.options import PADDING, Generated, check_options
+from keras_attention.types import Array
 
 
 class _Hypotheses(NamedTuple):
     """Hypotheses, best first: tokens (B, N, L), log probabilities (B, N), scores (B, N).
 
-    One that does not exist has the score −∞.
+    A missing hypothesis has the score −∞.
     """
 
-    tokens: Any
-    log_probabilities: Any
-    scores: Any
+    tokens: Array
+    log_probabilities: Array
+    scores: Array
 
     def at(self, places):
-        """Return those at places (B, M)."""
+        """Return the hypotheses at indices (B, M)."""
         return _Hypotheses(
             ops.take_along_axis(self.tokens, places[:, :, None], axis=1),
             ops.take_along_axis(self.log_probabilities, places, axis=1),
@@ -38,52 +40,51 @@ class _Hypotheses(NamedTuple):
         )
 
     def best(self, count):
-        """Return the best."""
+        """Return the best, best first."""
         return self.at(_places_of_largest(self.scores, count))
 
     def and_also(self, others):
-        """Return these and then others, not sorted."""
+        """Return these and then others, unsorted."""
         pairs = zip(self, others, strict=True)
         return _Hypotheses(*(ops.concatenate(pair, axis=1) for pair in pairs))
 
 
 def beam_search(
-    step,
-    memory,
-    state,
+    step: Callable[[Array, Any, Any], tuple[Array, Any, Any]],
+    memory: Any,
+    state: Any,
     *,
-    beam,
-    max_length,
-    length_penalty=0.6,
-    n_best=1,
-    start_id=2,
-    end_id=3,
-):
-    """Find the best sentences of each row of a batch, by score: log probability / length penalty.
+    beam: int,
+    max_length: int,
+    length_penalty: float = 0.6,
+    n_best: int = 1,
+    start_id: int = 2,
+    end_id: int = 3,
+) -> Generated:
+    """Find the best sentences for each row of a batch by score, log probability / length penalty.
 
     The penalty is lp(Y) = ((5 + |Y|) / 6) ** α of Wu et al. (2016), arXiv:1609.08144, equation
-    (14), without its coverage term; |Y| counts the tokens that are generated, the end token
-    included. Padding, id 0, and the start token are never generated. Traceable: one compiled
-    program holds the whole loop.
+    (14), without its coverage term; |Y| counts the generated tokens, including the end token.
+    Padding, id 0, and the start token are never generated. Traceable: one compiled program holds
+    the whole loop.
 
     Args:
         step: `step(tokens, memory, state) → logits, weights, state`, as in the package's docstring;
-            the state that it returns has the shapes and types of the one that it was given. It is
-            called with B·W rows.
+            the new state has the shapes and dtypes of the old one. It is called with B·W rows.
         memory: what the step attends to; all hypotheses of a sentence share it.
-        state: the state before the first token.
-        beam: hypotheses of a sentence that are followed at once, W.
-        max_length: most tokens of a sentence, L, the end token included.
+        state: the initial state.
+        beam: W, number of hypotheses per sentence.
+        max_length: L, maximum number of tokens in a sentence, including the end token.
         length_penalty: α; 0 sorts by log probability, larger numbers favour longer sentences.
-        n_best: sentences that are wanted, at most W.
-        start_id: id that is fed first.
-        end_id: id that ends a sentence.
+        n_best: number of sentences to return for each row, at most W.
+        start_id: id of the start token.
+        end_id: id of the end token.
 
     Returns:
-        A `Generated` with `n_best` sentences a row, best first. Where too few ended before the
-        limit, the best that did not come after those that did, and are not `finished`. Where there
-        are no more sentences at all, since the vocabulary is tiny, their tokens are 0 and their log
-        probabilities and scores −∞.
+        A `Generated` with `n_best` sentences per row, best first. If too few ended before the
+        limit, the best unended ones follow those that ended and are not `finished`. If a tiny
+        vocabulary allows too few sentences, the missing ones have tokens 0 and log probabilities
+        and scores −∞.
 
     Raises:
         ValueError: an option is out of range.
@@ -122,7 +123,7 @@ def beam_search(
         state = _reorder(state, ops.take_along_axis(parents, stays, axis=1))
         previous = ops.reshape(ops.take_along_axis(tokens, stays, axis=1), (-1,))
 
-        # Log probabilities only fall, so that no alive hypothesis will exceed its score at L.
+        # Log probabilities only fall, so no alive hypothesis can exceed its score at length L.
         settled = ended.scores[:, n_best - 1] >= alive.scores[:, 0]
         full = ended.scores[:, -1] > -math.inf
         done = ops.logical_or(carry.done, ops.logical_or(full, settled))
@@ -139,7 +140,7 @@ def beam_search(
 
 
 def _beginnings(batch, beam, max_length):
-    """Return what is alive before the first token, one empty hypothesis; and ended, none."""
+    """Return the first alive hypotheses, a single empty one; and the ended ones, none."""
     tokens = ops.full((batch, beam, max_length), PADDING, dtype="int32")
     none = ops.full((batch, beam), -math.inf, dtype="float32")
     one = ops.where(ops.arange(beam) == 0, 0.0, none)
@@ -149,7 +150,7 @@ def _beginnings(batch, beam, max_length):
 def _extend(logits, alive, start_id):
     """Find the 2W likeliest continuations of the hypotheses of each sentence.
 
-    They are among the 2W likeliest of each hypothesis, so that (B, W, V) is looked at only once.
+    They are among the 2W likeliest of each hypothesis, so (B, W, V) is read only once.
 
     Args:
         logits: (B·W, V).
@@ -157,7 +158,7 @@ def _extend(logits, alive, start_id):
         start_id: id that is never generated.
 
     Returns:
-        Their parents, places in 0 … W−1; their tokens; their log probabilities; each (B, 2W).
+        Their parents, indices in 0 … W−1; their tokens; their log probabilities; each (B, 2W).
     """
     logits = ops.cast(logits, "float32")
     beam = alive.scores.shape[1]
@@ -172,7 +173,7 @@ def _extend(logits, alive, start_id):
 
 
 def _places_of_largest(values, count):
-    """Return the places (B, count) of the largest values (B, N), largest first."""
+    """Return the indices (B, count) of the largest values (B, N), largest first."""
     return ops.cast(ops.top_k(values, count)[1], "int32")
 
 
@@ -184,14 +185,14 @@ def _repeat(structure, count):
 
 
 def _reorder(state, parents):
-    """Give each hypothesis the state of its parent, (B, W) places, in tensors (B·W, …)."""
+    """Give each hypothesis its parent's state, at indices (B, W), in tensors (B·W, …)."""
     batch, beam = ops.shape(parents)
     rows = ops.reshape(parents + beam * ops.arange(batch)[:, None], (-1,))
     return tree.map_structure(lambda tensor: ops.take(tensor, rows, axis=0), state)
 
 
 def _results(ended, alive, n_best):
-    """Take the best that ended, and then the best that did not."""
+    """Return the best ended hypotheses, then the best alive ones."""
     wanted = ops.arange(n_best)
     count = ops.sum(ops.cast(ended.scores > -math.inf, "int32"), axis=1, keepdims=True)
     finished = wanted < count

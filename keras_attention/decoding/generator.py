@@ -1,5 +1,7 @@
 """Decoding as one compiled program: ids of sentences in, generated sentences out."""
 
+from typing import Any
+
 import keras
 import numpy as np
 
@@ -7,29 +9,30 @@ from keras_attention.decoding.beam import beam_search
 from keras_attention.decoding.options import Generated, check_options
 from keras_attention.decoding.programs import Programs
 from keras_attention.decoding.sampling import generate
+from keras_attention.types import Array
 
 
 class Generator(keras.Model):
-    """`generate` or `beam_search` as one compiled program a shape.
+    """`generate` or `beam_search` as one compiled program per shape.
 
-    Being a Keras model, it is compiled by the backend at hand: XLA on TensorFlow and JAX.
+    As a Keras model, it is compiled by the current backend: XLA on TensorFlow and JAX.
 
     Args:
         encode: layer, ids (B, S) → `{"memory": ..., "state": ...}`.
         step: layer, `step(tokens, memory, state) → logits, weights, state`.
-        max_length: most tokens of a sentence, L.
-        temperature: 0 is greedy; above, tokens are drawn.
+        max_length: L, maximum number of tokens in a sentence.
+        temperature: 0 is greedy; above 0, tokens are drawn.
         top_k: draw among the k likeliest tokens; None or 0 is off.
-        top_p: draw among the likeliest tokens with this probability; None or 1 is off.
-        beam: above 1, beam search with so many hypotheses; None or 1 is none.
-        length_penalty: α of beam search; not read without a beam.
-        n_best: sentences that are wanted of a beam, at most as many as it has.
+        top_p: draw among the likeliest tokens with this total probability; None or 1 is off.
+        beam: number of hypotheses of a beam search; None or 1: no beam search.
+        length_penalty: α of beam search; ignored without a beam.
+        n_best: number of sentences to return from a beam, at most its size.
 
     Attributes:
-        programs: what has been compiled, one program for each shape of ids; `len` counts them.
+        programs: the compiled programs, one for each shape of ids; `len` counts them.
 
     Raises:
-        ValueError: an option is out of range, or does not go with another.
+        ValueError: an option is out of range, or conflicts with another.
 
     Example: `Generator(encode(model), step(model), max_length=50).run(ids)`, where the views
     `encode` and `step` come from `keras_attention.models`.
@@ -37,21 +40,21 @@ class Generator(keras.Model):
 
     def __init__(
         self,
-        encode,
-        step,
+        encode: keras.layers.Layer,
+        step: keras.layers.Layer,
         *,
-        max_length,
-        temperature=0.0,
-        top_k=None,
-        top_p=None,
-        beam=None,
-        length_penalty=0.6,
-        n_best=1,
-        **kwargs,
+        max_length: int,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        beam: int | None = None,
+        length_penalty: float = 0.6,
+        n_best: int = 1,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        sampling = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-        search = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
+        sampling: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+        search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
         check_options(max_length=max_length, **sampling, **search)
         self.encode, self.step = encode, step
         self.max_length = max_length
@@ -60,7 +63,7 @@ class Generator(keras.Model):
         self.programs = Programs(self)
         self.compile(jit_compile=keras.backend.backend() != "torch")
 
-    def call(self, inputs):
+    def call(self, inputs: dict[str, Array]) -> dict[str, Array]:
         encoded = self.encode(inputs["context"])
         options = {"max_length": self.max_length, **self.options}
         if self.searches:
@@ -70,15 +73,15 @@ class Generator(keras.Model):
             generated = generate(self.step, encoded["memory"], encoded["state"], **options)
         return generated._asdict()
 
-    def run(self, context, seed=0):
+    def run(self, context: Array, seed: int | tuple[int, ...] = 0) -> Generated:
         """Generate sentences for each row.
 
         Args:
             context: ids (B, S).
-            seed: random seed for sampling, an integer or a tuple of integers.
+            seed: random seed for sampling.
 
         Returns:
-            A `Generated` of NumPy arrays: tokens (B, L); of a beam above 1, (B, n_best, L).
+            A `Generated` of NumPy arrays: tokens (B, L); with a beam above 1, (B, n_best, L).
         """
         inputs = {"context": np.asarray(context, dtype="int32")}
         if self.options.get("temperature"):

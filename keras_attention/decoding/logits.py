@@ -1,8 +1,8 @@
 """What decoding does with logits (B, V): rule out, find the likeliest, narrow down, draw.
 
-XLA on a CPU sorts slowly and takes the argmax of a long row slowly. So the vocabulary is cut into
-chunks: a first look at each as a whole says in which few of them to look closely. The numbers are
-those that one look at everything would give.
+On a CPU, XLA is slow at sorting and at the argmax of a long row. So the vocabulary is cut into
+chunks: a first pass over all chunks finds the few to search closely. The results equal those of a
+search of the whole row.
 """
 
 import math
@@ -10,18 +10,19 @@ import math
 from keras import ops
 
 from keras_attention.decoding.options import PADDING
+from keras_attention.types import Array
 
 _HALVINGS = 32
 
 
-def rule_out(logits, start_id):
-    """Give padding and the start token, which are never generated, the logit −∞."""
+def rule_out(logits: Array, start_id: int) -> Array:
+    """Set the logits of padding and the start token, which are never generated, to −∞."""
     ids = ops.arange(logits.shape[-1])
     ruled_out = ops.logical_or(ids == PADDING, ids == start_id)
     return ops.where(ruled_out, -math.inf, logits)
 
 
-def likeliest(logits, k):
+def likeliest(logits: Array, k: int) -> tuple[Array, Array]:
     """Find the k largest logits of each row.
 
     Exact: the k largest lie in the k chunks with the largest maxima.
@@ -48,13 +49,13 @@ def likeliest(logits, k):
     return values, ops.take_along_axis(best, places // size, axis=1) * size + places % size
 
 
-def log_probabilities(logits, ids):
-    """Return log softmax(logits) at ids (B, k): what remains of (B, V) are a sum and k numbers."""
+def log_probabilities(logits: Array, ids: Array) -> Array:
+    """Return log softmax(logits) at ids (B, k) without storing the softmax (B, V)."""
     return ops.take_along_axis(logits, ids, axis=1) - ops.logsumexp(logits, axis=-1, keepdims=True)
 
 
-def keep_top_k(logits, k):
-    """Keep the k largest logits of a row, and those equal to the k-th; the others become −∞.
+def keep_top_k(logits: Array, k: int | None) -> Array:
+    """Keep the k largest logits of a row, and those equal to the k-th; set the others to −∞.
 
     Fan, Lewis, Dauphin (2018), arXiv:1805.04833.
 
@@ -65,21 +66,21 @@ def keep_top_k(logits, k):
     if not k or k >= logits.shape[-1]:
         return logits
     values, _ = likeliest(logits, k)
-    # Not values[:, -1:]: XLA would join the slices, no longer see a top-k, and sort all instead.
+    # Not values[:, -1:]: XLA would join the slices, no longer see a top-k, and sort everything.
     smallest = ops.min(values, axis=-1, keepdims=True)
     return ops.where(logits >= smallest, logits, -math.inf)
 
 
-def keep_top_p(logits, p):
-    """Keep the nucleus: the likeliest tokens, just enough to have the probability p together.
+def keep_top_p(logits: Array, p: float | None) -> Array:
+    """Keep the nucleus: the fewest likeliest tokens with total probability at least p.
 
-    Holtzman et al. (2020), arXiv:1904.09751, equation (2). The smallest probability of the nucleus
-    is found by halving an interval: 25 times faster than sorting the vocabulary. Tokens that differ
-    from it by less than 2⁻³² of the largest probability count as equal to it, and stay.
+    Holtzman et al. (2020), arXiv:1904.09751, equation (2). Bisection finds the smallest probability
+    of the nucleus, 25 times faster than sorting the vocabulary. Tokens that differ from it by less
+    than 2⁻³² of the largest probability count as equal to it, and stay.
 
     Args:
         logits: (B, V).
-        p: from (0, 1]; 1 or None keeps all.
+        p: in (0, 1]; 1 or None keeps all.
     """
     if p is None or p >= 1:
         return logits
@@ -97,41 +98,42 @@ def keep_top_p(logits, p):
     return ops.where(probabilities >= low, logits, -math.inf)
 
 
-def draw_token(logits, draws):
-    """Draw an id of each row from softmax(logits), by inverting the cumulative distribution.
+def draw_token(logits: Array, draws: Array) -> Array:
+    """Draw an id for each row from softmax(logits), by inverting the cumulative distribution.
 
     Args:
         logits: (B, V).
-        draws: numbers from [0, 1), (B,).
+        draws: random numbers in [0, 1), (B,).
 
     Returns:
         Ids (B,), none of probability 0.
     """
     size = math.isqrt(logits.shape[-1])
-    # As large as probabilities to each other; the sum of all need not be 1.
-    shares = _in_chunks(ops.exp(logits - ops.max(logits, axis=-1, keepdims=True)), size, 0.0)
-    sums = ops.sum(shares, axis=-1)
+    # Proportional to probabilities; their sum need not be 1.
+    masses = _in_chunks(ops.exp(logits - ops.max(logits, axis=-1, keepdims=True)), size, 0.0)
+    sums = ops.sum(masses, axis=-1)
     chunk, rest = _fall_into(sums, draws[:, None] * ops.sum(sums, axis=-1, keepdims=True))
-    place, _ = _fall_into(ops.take_along_axis(shares, chunk[:, :, None], axis=1)[:, 0], rest)
+    place, _ = _fall_into(ops.take_along_axis(masses, chunk[:, :, None], axis=1)[:, 0], rest)
     return (chunk * size + place)[:, 0]
 
 
-def _fall_into(shares, points):
-    """Find the share (B, 1) that a point (B, 1) of the line of shares (B, N) falls into, and where.
+def _fall_into(masses, points):
+    """Find the index (B, 1) of the mass (B, N) that each point (B, 1) falls into, and the rest.
 
-    Where rounding puts a point behind the line, it falls into the last share that is not 0.
+    The masses lie end to end. A point that rounding puts beyond the last end falls into the last
+    mass that is not 0.
     """
-    ends = ops.cumsum(shares, axis=-1)
-    places = ops.arange(shares.shape[-1])
-    filled = shares > 0
+    ends = ops.cumsum(masses, axis=-1)
+    places = ops.arange(masses.shape[-1])
+    filled = masses > 0
     last = ops.max(ops.where(filled, places, 0), axis=-1, keepdims=True)
     here = ops.logical_and(filled, ends > points)
     place = ops.min(ops.where(here, places, last), axis=-1, keepdims=True)
-    return place, points - ops.take_along_axis(ends - shares, place, axis=1)
+    return place, points - ops.take_along_axis(ends - masses, place, axis=1)
 
 
 def _in_chunks(values, size, filler):
-    """(B, V) → (B, N, size), the last chunk filled up."""
+    """(B, V) → (B, N, size), with the last chunk filled up."""
     missing = -values.shape[-1] % size
     if missing:
         values = ops.pad(values, ((0, 0), (0, missing)), constant_values=filler)

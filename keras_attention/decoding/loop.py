@@ -1,17 +1,20 @@
 """The loop of all decoding: step after step, until every sentence is done.
 
-Sentences end at different times, and a compiled loop needs shapes that do not change. So it is
-several loops in one program. The first goes on until at most a quarter of the sentences is left;
-this quarter goes on alone, in a smaller batch, and so forth. In the same way a cache of many
-slots begins with few and grows, so that short sentences do not pay for what long ones may need.
+Sentences end at different times, but a compiled loop needs constant shapes. So one program holds
+several loops. The first runs until at most a quarter of the sentences is left; this quarter
+continues in a smaller batch, and so on. Likewise, a cache of many slots begins with few and grows,
+so that short sentences do not pay for long ones.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from keras import ops, tree
 
-FEWER, MORE = 4, 2  # so many times smaller is the next batch, and larger the next cache
-# Each loop costs compile time: it pays neither for smaller batches nor for fewer slots.
+from keras_attention.types import Array
+
+FEWER, MORE = 4, 2  # the factors by which the batch shrinks and the cache grows
+# Each loop costs compile time, which smaller batches or fewer slots would not save.
 FEWEST_SENTENCES, FIRST_SLOTS = 8, 64
 
 
@@ -19,32 +22,34 @@ class Carry(NamedTuple):
     """What goes from step to step, for B sentences with W hypotheses each.
 
     Attributes:
-        previous: the tokens that were chosen last, (B·W,).
-        state: of the model, a structure of tensors with B·W rows.
-        kept: what is wanted in the end, a structure of tensors with B rows.
-        done: whether a sentence is done, (B,).
+        previous: the latest tokens, (B·W,).
+        state: state of the model, a structure of tensors with B·W rows.
+        kept: the result so far, a structure of tensors with B rows.
+        done: whether each sentence is done, (B,).
     """
 
-    previous: Any
+    previous: Array
     state: Any
     kept: Any
-    done: Any
+    done: Array
 
 
-def until_done(advance, step, given, carry, limit):
-    """Advance until all sentences are done, or the limit is reached.
+def until_done(
+    advance: Callable[[Array, Any, Carry], Carry], step: Any, given: Any, carry: Carry, limit: int
+) -> Any:
+    """Advance until all sentences are done or the limit is reached.
 
     Args:
-        advance: `advance(position, given, carry)` → the next carry; whatever it does to a sentence
-            that is done must not matter.
-        step: what the model's step is; one with a cache has methods `slots_of(state)`, how many
-            the cache has, and `with_slots(state, slots)`, the state with more or fewer.
-        given: what every step is given, a structure of tensors with B·W rows.
+        advance: `advance(position, given, carry)` → the next carry; its effect on finished
+            sentences must not matter.
+        step: the model's step. A step with a cache has the methods `slots_of(state)`, which returns
+            the number of slots, and `with_slots(state, slots)`, which changes it.
+        given: inputs of every step, a structure of tensors with B·W rows.
         carry: the first `Carry`.
-        limit: most steps.
+        limit: maximum number of steps.
 
     Returns:
-        What is kept.
+        The `kept` of the last carry.
     """
     position = ops.convert_to_tensor(0, dtype="int32")
     most = step.slots_of(carry.state) if hasattr(step, "slots_of") else None
@@ -59,7 +64,7 @@ def until_done(advance, step, given, carry, limit):
 
 
 def _go_on(advance, given, carry, position, limit):
-    """Advance until so few are left that a smaller batch holds them, then these; what is kept."""
+    """Advance until a smaller batch holds those left, continue with them; return what is kept."""
     position, carry = _advance(advance, given, carry, position, limit)
     few = _few(carry)
     if not few:
@@ -78,7 +83,7 @@ def _go_on(advance, given, carry, position, limit):
 
 
 def _advance(advance, given, carry, position, limit):
-    """Advance while more are left than a smaller batch holds: the next position and carry."""
+    """Advance while a smaller batch cannot hold those left; return the position and carry."""
     few = _few(carry)
 
     def goes_on(position, carry):
@@ -92,7 +97,7 @@ def _advance(advance, given, carry, position, limit):
 
 
 def _few(carry):
-    """Return the size of the next smaller batch, 0 if there is none; an unknown size has none."""
+    """Return the size of the next smaller batch, 0 if there is none or the size is unknown."""
     few = (carry.done.shape[0] or 0) // FEWER
     return few if few >= FEWEST_SENTENCES else 0
 

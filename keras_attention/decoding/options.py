@@ -1,54 +1,56 @@
-"""What all decoding takes and gives: the options that a user may choose, and the result."""
+"""What all decoding shares: the options that a user may choose, and the result."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from keras_attention.types import Array
 
 PADDING = 0
-MOST_TOKENS, MOST_HYPOTHESES = 10_000, 1000  # beyond, no machine has the memory
+MOST_TOKENS, MOST_HYPOTHESES = 10_000, 1000  # larger ones exceed the memory of any machine
 
 
 class Generated(NamedTuple):
-    """Generated sentences; after beam search each with an axis more, best first.
+    """Generated sentences; beam search adds an axis, best first.
 
     Attributes:
         tokens: ids (B, L), or (B, W, L) after beam search; 0 after the end token.
         log_probabilities: (B,) or (B, W), the sum of log softmax(logits)[token] over the tokens of
-            a sentence, the end token included; of the logits as the model gave them, before a
-            temperature and before any id is ruled out.
+            a sentence, including the end token. The logits are the model's own, before temperature
+            and before any id is ruled out.
         finished: (B,) or (B, W), whether the end token came before the limit.
-        scores: (B,) or (B, W), what sentences are sorted by: their log probabilities divided by
+        scores: (B,) or (B, W), by which sentences are sorted: their log probabilities divided by
             the length penalty of beam search; without a beam, the log probabilities.
     """
 
-    tokens: Any
-    log_probabilities: Any
-    finished: Any
-    scores: Any
+    tokens: Array
+    log_probabilities: Array
+    finished: Array
+    scores: Array
 
 
 def check_options(
     *,
-    max_length=1,
-    temperature=0.0,
-    top_k=None,
-    top_p=None,
-    beam=None,
-    n_best=1,
-    length_penalty=0.0,
-):
-    """Check options of decoding, each alone and together.
+    max_length: int = 1,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    beam: int | None = None,
+    n_best: int = 1,
+    length_penalty: float = 0.0,
+) -> None:
+    """Check the options of decoding, alone and together.
 
     Args:
-        max_length: most tokens of a sentence, the end token included.
+        max_length: maximum number of tokens in a sentence, including the end token.
         temperature: 0 is greedy.
         top_k: None or 0 is off.
         top_p: None or 1 is off.
-        beam: hypotheses that are followed; None is 1.
-        n_best: of these, how many are wanted.
+        beam: number of hypotheses; None is 1.
+        n_best: number of hypotheses to return.
         length_penalty: the exponent α.
 
     Raises:
-        ValueError: one is out of range, or two do not go together.
+        ValueError: an option is out of range, or two options conflict.
 
     Example:
         >>> check_options(max_length=50, beam=4, n_best=5)

@@ -1,33 +1,36 @@
-"""One compiled program for each shape of a batch, whatever the backend."""
+"""One compiled program for each shape of a batch, on every backend."""
 
 import logging
 import threading
 from contextlib import contextmanager
+from typing import Any
 
+import keras
 from keras import tree
 
 
 class Programs:
-    """Runs a Keras model on batches, by a program of its own for each shape.
+    """Runs a Keras model on batches, with a separate program for each shape.
 
-    Keras keeps one function for all shapes; on TensorFlow, it no longer knows them from the second
-    one on, and what depends on a shape, such as how a batch shrinks, could not be compiled.
+    Keras keeps one function for all shapes. On TensorFlow, from the second shape on, that function
+    does not know the shape, so what depends on it, such as how a batch shrinks, cannot be compiled.
 
     Args:
         model: a Keras model.
     """
 
-    def __init__(self, model):
-        self.model, self._functions, self._turn = model, {}, threading.Lock()
+    def __init__(self, model: keras.Model):
+        self.model, self._turn = model, threading.Lock()
+        self._functions: dict[tuple[Any, ...], Any] = {}
 
-    def __len__(self):
-        """Return how many there are."""
+    def __len__(self) -> int:
+        """Return the number of programs."""
         return len(self._functions)
 
-    def predict_on_batch(self, inputs):
+    def predict_on_batch(self, inputs: Any) -> Any:
         """Return the outputs for a structure of arrays, as NumPy arrays."""
         shapes = tuple(array.shape for array in tree.flatten(inputs))
-        with self._turn, _tracing_is_meant():  # the model has one place for a function
+        with self._turn, _tracing_is_meant():  # the model holds only one function
             self.model.predict_function = self._functions.get(shapes)
             outputs = self.model.predict_on_batch(inputs)
             self._functions[shapes] = self.model.predict_function
@@ -36,7 +39,7 @@ class Programs:
 
 @contextmanager
 def _tracing_is_meant():
-    """Keep TensorFlow from warning that Keras' function is traced often: once for each shape."""
+    """Silence TensorFlow's warning of frequent tracing: one trace for each shape is meant."""
 
     def is_another(record):
         return "triggered tf.function retracing" not in record.getMessage()

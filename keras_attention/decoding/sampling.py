@@ -1,52 +1,56 @@
-"""Token by token: the likeliest one each time (greedy decoding), or one that is drawn."""
+"""Decode token by token: take the likeliest one each time (greedy decoding), or draw one."""
+
+from collections.abc import Callable
+from typing import Any
 
 from keras import ops, tree
 
 from keras_attention.decoding import logits as on_logits
 from keras_attention.decoding.loop import Carry, until_done
 from keras_attention.decoding.options import PADDING, Generated, check_options
+from keras_attention.types import Array
 
 
 def generate(
-    step,
-    memory,
-    state,
+    step: Callable[[Array, Any, Any], tuple[Array, Any, Any]],
+    memory: Any,
+    state: Any,
     *,
-    max_length,
-    start_id=2,
-    end_id=3,
-    temperature=0.0,
-    top_k=None,
-    top_p=None,
-    draws=None,
-):
+    max_length: int,
+    start_id: int = 2,
+    end_id: int = 3,
+    temperature: float = 0.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    draws: Array | None = None,
+) -> Generated:
     """Decode a batch token by token, until every sentence has ended or the limit is reached.
 
     Padding, id 0, and the start token are never generated. A sentence that does not end stops at
-    the limit, and is not `finished`. Traceable: one compiled program holds the whole loop.
+    the limit and is not `finished`. Traceable: one compiled program holds the whole loop.
 
     Args:
         step: `step(tokens, memory, state) → logits, weights, state`, as in the package's docstring;
-            the state that it returns has the shapes and types of the one that it was given.
+            the new state has the shapes and dtypes of the old one.
         memory: what the step attends to.
-        state: the state before the first token.
-        max_length: most tokens of a sentence, L, the end token included.
-        start_id: id that is fed first.
-        end_id: id that ends a sentence.
+        state: the initial state.
+        max_length: L, maximum number of tokens in a sentence, including the end token.
+        start_id: id of the start token.
+        end_id: id of the end token.
         temperature: 0 takes the likeliest token (greedy); above 0, a token is drawn from
             softmax(logits / temperature).
-        top_k: draw among the k likeliest tokens only; None or 0 is off.
-        top_p: draw among the likeliest tokens only that have this probability together, after
-            temperature and top_k; None or 1 is off.
-        draws: numbers from [0, 1), (B, L), one for each token that is drawn; not read by greedy
-            decoding. Given from outside, they make sampling the same on every backend.
+        top_k: draw only among the k likeliest tokens; None or 0 is off.
+        top_p: draw only among the likeliest tokens with this total probability, after temperature
+            and top_k; None or 1 is off.
+        draws: random numbers in [0, 1), (B, L), one for each token to draw; ignored by greedy
+            decoding. As arguments, they make sampling the same on every backend.
 
     Returns:
         A `Generated`; its scores are its log probabilities.
 
     Raises:
-        ValueError: an option is out of range, top_k or top_p comes without a temperature, or the
-            draws are missing.
+        ValueError: an option is out of range, top_k or top_p is given without a temperature, or
+            the draws are missing.
     """
     check_options(max_length=max_length, temperature=temperature, top_k=top_k, top_p=top_p)
     if temperature > 0 and draws is None:

@@ -1,28 +1,23 @@
-"""Training on several devices and in several processes, by the engines that the backends have.
+"""Train on several devices and in several processes, with the engines of the backends.
 
-- `Processes`: those that train one model together (JAX), and what they tell one another.
-- `supervised`: one line about how a process ended, also where its own engine ends it.
-- `Distribution`, `spread`: over which devices a batch, and maybe the vocabulary, is spread.
+- `Processes`: the processes that train one model together (JAX), and how they exchange values.
+- `supervised`: reports in one line how a process ended, even if its own engine ended it.
+- `Distribution`, `spread`: the devices that share each batch and, on request, the vocabulary.
 
-How a run is distributed is no part of what decides its outcome: the same seed and the same batches
-give the same losses, up to rounding.
+Distribution does not affect the outcome of a run: the same seed and the same batches give the same
+losses, up to rounding.
 """
 
-import importlib
+import lazy_loader
 
-# Loaded when first used: processes are watched before Keras is loaded.
-_NAMES = {
-    "Distribution": "strategies",
-    "Processes": "processes",
-    "ReplicatedCrossentropy": "replicas",
-    "spread": "strategies",
-    "supervised": "supervision",
-}
-
-__all__ = [*_NAMES]
-
-
-def __getattr__(name):
-    if name in _NAMES:
-        return getattr(importlib.import_module(f"{__name__}.{_NAMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Supervision starts before Keras is loaded.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__,
+    submodules=["processes", "replicas", "strategies", "supervision"],
+    submod_attrs={
+        "processes": ["Processes"],
+        "replicas": ["ReplicatedCrossentropy"],
+        "strategies": ["Distribution", "spread"],
+        "supervision": ["supervised"],
+    },
+)

@@ -1,7 +1,7 @@
-"""The processes that train one model together, each on devices of its own: JAX's, over a network.
+"""The JAX processes that train one model together over a network, each on its own devices.
 
-The first of them, number 0, is the coordinator: the others look for it when they start. It alone
-reads and writes the folder of a run, and tells the others what is in it.
+Process 0 is the coordinator: the others connect to it when they start. It alone reads and writes
+the folder of a run, and sends its contents to the others.
 """
 
 import builtins
@@ -9,11 +9,16 @@ import inspect
 import json
 import re
 import socket
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-TIMEOUT = 300  # seconds until all processes have come, as JAX has it
-SILENCE = 30  # seconds without a sign of life after which a process counts as lost
+if TYPE_CHECKING:
+    import numpy as np
+
+TIMEOUT = 300  # seconds for all processes to join, the default of JAX
+SILENCE = 30  # seconds without a heartbeat after which a process counts as lost
 LOST = (
     "The last finished epoch is kept in the folder of the run: start all processes again with "
     "--resume"
@@ -22,17 +27,17 @@ LOST = (
 
 @dataclass(frozen=True)
 class Processes:
-    """Who trains together, and which of them this process is; one, alone, if nothing is given.
+    """The processes of a run, and the number of this one; by default this process is alone.
 
     Attributes:
-        coordinator: `"host:port"` at which process 0 listens; or `"auto"` where JAX finds out by
-            itself, as on the hosts of a TPU slice.
+        coordinator: `"host:port"` at which process 0 listens; or `"auto"` where JAX detects the
+            cluster, as on the hosts of a TPU slice.
         process_id: number of this process, from 0.
-        number: how many there are.
+        number: number of processes.
         timeout: seconds to wait for the others.
 
     Raises:
-        ValueError: these do not go together.
+        ValueError: the arguments do not fit together.
     """
 
     coordinator: str | None = None
@@ -59,8 +64,8 @@ class Processes:
         port = re.fullmatch(r".+:(\d{1,5})", self.coordinator)
         if not port or not 0 < int(port[1]) < 2**16:
             raise ValueError(
-                f"coordinator must be host:port or auto, got {self.coordinator!r}: 10.0.0.1:8476 "
-                "is one"
+                f"coordinator must be host:port or auto, got {self.coordinator!r}; an example is "
+                "10.0.0.1:8476"
             )
         if self.number < 1:
             raise ValueError(f"processes must be at least 1, got {self.number}")
@@ -71,23 +76,23 @@ class Processes:
             )
 
     @property
-    def are_several(self):
-        """Whether there are others."""
+    def are_several(self) -> bool:
+        """Whether there are other processes."""
         return self.number != 1
 
     @property
-    def is_first(self):
-        """Whether this process reads and writes the folder of the run; known when it has joined."""
+    def is_first(self) -> bool:
+        """Whether this process reads and writes the folder of the run; known once it has joined."""
         return self.process_id == 0
 
     @contextmanager
-    def joined(self):
-        """Join the other processes, before anything touches a device, and part in the end.
+    def joined(self) -> Iterator["Processes"]:
+        """Join the other processes before anything touches a device, and disconnect at the end.
 
         Raises:
-            ValueError: the backend is not JAX, or the others count differently.
-            ConnectionError: the others do not come, or one is lost. JAX ends the process in some
-                of these cases; see `supervised`.
+            ValueError: the backend is not JAX, or the others expect another number of processes.
+            ConnectionError: the others do not join, or one is lost. In some of these cases JAX
+                ends the process; see `supervised`.
         """
         if not self.are_several:
             yield self
@@ -103,7 +108,7 @@ class Processes:
         try:
             self._join()
             yield self
-        except OSError:  # of this machine or a download, not of the others
+        except OSError:  # from this machine or a download, not from another process
             raise
         except Exception as error:
             if _tells_of_a_loss(error):
@@ -119,7 +124,7 @@ class Processes:
             "heartbeat_timeout_seconds": SILENCE,
             "shutdown_timeout_seconds": SILENCE,
         }
-        known = inspect.signature(jax.distributed.initialize).parameters  # newer than JAX 0.5
+        known = inspect.signature(jax.distributed.initialize).parameters  # JAX 0.5 lacks some
         options = {name: value for name, value in options.items() if name in known}
         if self.coordinator != "auto":
             options["coordinator_address"] = self.coordinator
@@ -141,20 +146,20 @@ class Processes:
             )
 
     def _check_that_nobody_listens(self):
-        """Say that an address is taken, before JAX's own server does; it may crash at that."""
+        """Report a port in use before JAX's own server tries it, which may crash the process."""
         try:
             socket.create_server(("", int(self.coordinator.rpartition(":")[2]))).close()
         except OSError as error:
             raise ConnectionError(f"cannot listen at {self.coordinator}: {error}") from error
 
-    def of_first(self, function):
-        """Call a function in the first process; every process gets what came of it.
+    def of_first(self, function: Callable[[], Any]) -> Any:
+        """Call a function in the first process, and return its result in every process.
 
         Args:
-            function: without arguments; returns what JSON can hold.
+            function: takes no arguments; its result must be serializable as JSON.
 
         Returns:
-            What it returned.
+            The result of the function.
 
         Raises:
             ValueError, OSError, ImportError: in every process, if the function raised it.
@@ -172,16 +177,16 @@ class Processes:
             raise made_again(*answer["error"])
         return answer["result"]
 
-    def broadcast(self, arrays):
-        """Return the first process's list of NumPy arrays; each has the same shape everywhere."""
+    def broadcast(self, arrays: "list[np.ndarray]") -> "list[np.ndarray]":
+        """Return the NumPy arrays of the first process; shapes must be equal in all processes."""
         if not self.are_several:
             return arrays
         from jax.experimental import multihost_utils
 
         return multihost_utils.broadcast_one_to_all(arrays, is_source=self.is_first)
 
-    def wait(self, name):
-        """Wait until every process has come to the same place."""
+    def wait(self, name: str) -> None:
+        """Wait until every process has made this call."""
         if self.are_several:
             from jax.experimental import multihost_utils
 
@@ -192,15 +197,15 @@ class Processes:
 
         content = np.frombuffer(text.encode(), "uint8")
         (size,) = self.broadcast([np.int32(len(content))])
-        room = np.zeros(int(size), "uint8")
+        buffer = np.zeros(int(size), "uint8")
         if self.is_first:
-            room[:] = content
-        (content,) = self.broadcast([room])
+            buffer[:] = content
+        (content,) = self.broadcast([buffer])
         return bytes(content).decode()
 
 
-def made_again(name, message):
-    """Return an error of another process, by its class if that takes a message alone."""
+def made_again(name: str, message: str) -> Exception:
+    """Rebuild an error of another process; `ValueError` if its class needs more than a message."""
     try:
         return getattr(builtins, name, ValueError)(message)
     except TypeError:

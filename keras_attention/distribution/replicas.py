@@ -1,22 +1,23 @@
-"""The mean over the tokens of a whole batch where each replica of a model sees a part of it."""
+"""The mean loss over all tokens of a batch that is split among the replicas of a model."""
 
 import keras
 from keras import ops
 
 from keras_attention.training import MaskedCrossentropy
+from keras_attention.types import Array
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class ReplicatedCrossentropy(MaskedCrossentropy):
-    """`MaskedCrossentropy` whose mean is over the tokens of all replicas of a `tf.distribute` run.
+    """`MaskedCrossentropy` averaged over the tokens of all replicas of a `tf.distribute` run.
 
-    Under `tf.distribute` the gradients of the replicas are added up, and Keras divides the loss of
-    each by their number: the sum is a mean of means, in which a token in a part with much padding
-    counts for more. Here the sum is the mean over all tokens, as with one device. Without replicas
-    it is `MaskedCrossentropy`.
+    `tf.distribute` sums the gradients of the replicas, and Keras divides the loss of each replica
+    by their number. The result is a mean of means: a token counts for more in a part with much
+    padding. Here the sum is the mean over all tokens, as on one device. Without replicas the loss
+    is `MaskedCrossentropy`.
     """
 
-    def __call__(self, y_true, y_pred, sample_weight=None):
+    def __call__(self, y_true: Array, y_pred: Array, sample_weight: Array | None = None) -> Array:
         mean = super().__call__(y_true, y_pred, sample_weight)
         if keras.backend.backend() != "tensorflow":
             return mean

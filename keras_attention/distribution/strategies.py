@@ -1,9 +1,11 @@
-"""Over which devices a run is spread: by `keras.distribution` on JAX, else by `tf.distribute`."""
+"""Spread a run over devices: `keras.distribution` on JAX, `tf.distribute` on TensorFlow."""
 
 import hashlib
 import json
 import os
-from contextlib import nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import keras
 import numpy as np
@@ -13,7 +15,7 @@ from keras_attention.distribution.processes import Processes
 from keras_attention.distribution.replicas import ReplicatedCrossentropy
 from keras_attention.training import MaskedCrossentropy
 
-# The weights with an axis of the target vocabulary, and where in their shapes it is
+# The weights that have an axis of the target vocabulary, and the position of that axis
 _OF_THE_VOCABULARY = {
     r"(.*/)?target_embedding/embeddings": ("model", None),
     r"(.*/)?logits/kernel": (None, "model"),
@@ -22,102 +24,109 @@ _OF_THE_VOCABULARY = {
 
 
 class Distribution:
-    """How a run is spread over devices and processes; over one device of one, if nothing is given.
+    """How a run is spread over devices and processes; by default one device of one process.
 
     Args:
         engine: `keras.distribution.Distribution`, `tf.distribute.Strategy` or None.
-        shards: number of parts that a batch is cut into.
-        processes: `Processes` that have been joined.
-        vocabulary_shards: number of parts that the target vocabulary is cut into.
+        shards: number of parts of a batch.
+        processes: `Processes`, already joined.
+        vocabulary_shards: number of parts of the target vocabulary.
     """
 
-    def __init__(self, engine=None, shards=1, processes=None, vocabulary_shards=1):
+    def __init__(
+        self,
+        engine: Any = None,
+        shards: int = 1,
+        processes: Processes | None = None,
+        vocabulary_shards: int = 1,
+    ):
         self.engine, self.shards = engine, shards
         self.processes = processes or Processes()
         self.vocabulary_shards = vocabulary_shards
 
     @property
-    def is_first(self):
-        """Whether this process writes the files and speaks."""
+    def is_first(self) -> bool:
+        """Whether this process writes the files and prints."""
         return self.processes.is_first
 
     @property
-    def part(self):
-        """Which part of each batch this process builds: its number, and how many there are."""
-        return self.processes.process_id, self.processes.number
+    def part(self) -> tuple[int, int]:
+        """The part of each batch that this process builds: its number, and the number of parts."""
+        # Both are integers once the processes have joined.
+        return self.processes.process_id, self.processes.number  # type: ignore[return-value]
 
     @property
-    def crossentropy(self):
+    def crossentropy(self) -> type[MaskedCrossentropy]:
         """The class of the loss."""
         is_replicated = self.engine and keras.backend.backend() == "tensorflow"
         return ReplicatedCrossentropy if is_replicated else MaskedCrossentropy
 
     @property
-    def jit_compile(self):
-        """Whether Keras asks XLA to compile the steps; None: as with one device.
+    def jit_compile(self) -> bool | None:
+        """Whether Keras asks XLA to compile the steps; None: as on one device.
 
         Under `tf.distribute` it would compile all replicas as one program for one device, and XLA
-        refuses variables of another; a TPU compiles anyway.
+        rejects the variables of other devices. A TPU always compiles.
         """
         return False if self.crossentropy is ReplicatedCrossentropy else None
 
-    def scope(self):
-        """Return the context in which a model is built, compiled and trained."""
+    def scope(self) -> AbstractContextManager[Any]:
+        """Return the context in which to build, compile and train a model."""
         return self.engine.scope() if self.engine else nullcontext()
 
-    def check_batch_size(self, settings):
-        """Check that the batches of a run can be cut into equal parts.
+    def check_batch_size(self, settings: Any) -> None:
+        """Check that the batches of a run divide into equal parts.
 
         Args:
             settings: `keras_attention.runs.settings.Settings`.
 
         Raises:
-            ValueError: they cannot.
+            ValueError: they do not.
         """
         if settings.batch_tokens is not None and ROWS % self.shards:
             raise ValueError(
-                f"with batch_tokens a batch holds a multiple of {ROWS} sentences, which is not cut "
-                f"into {self.shards} equal parts, one for each device; use batch_size"
+                f"with batch_tokens a batch holds a multiple of {ROWS} sentences, which does not "
+                f"divide into {self.shards} equal parts, one for each device; use batch_size"
             )
         if settings.batch_tokens is None and settings.batch_size % self.shards:
             raise ValueError(
-                f"batch_size must be a multiple of the {self.shards} parts that a batch is cut "
-                f"into, one for each device, got {settings.batch_size}"
+                f"batch_size must be a multiple of the {self.shards} parts of a batch, one for "
+                f"each device, got {settings.batch_size}"
             )
 
-    def check_vocabulary(self, size):
-        """Check that the target vocabulary can be cut into equal parts.
+    def check_vocabulary(self, size: int) -> None:
+        """Check that the target vocabulary divides into equal parts.
 
         Raises:
-            ValueError: it cannot.
+            ValueError: it does not.
         """
         if size % self.vocabulary_shards:
             raise ValueError(
                 f"the target vocabulary must be a multiple of the {self.vocabulary_shards} devices "
-                f"that it is spread over (--shard-vocabulary), got {size} tokens; --vocabulary "
-                f"{size - size % self.vocabulary_shards} cuts it"
+                f"that share it (--shard-vocabulary), got {size} tokens; --vocabulary "
+                f"{size - size % self.vocabulary_shards} fits"
             )
 
-    def check_same(self, config):
-        """Check that every process was started alike.
+    def check_same(self, config: dict[str, Any]) -> None:
+        """Check that every process has the same configuration.
 
         Raises:
-            ValueError: this process has another configuration than the first.
+            ValueError: this process and the first have different configurations.
         """
         digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
         first = self.processes.of_first(lambda: digest)
         if digest != first:
             raise ValueError(
-                f"process {self.processes.process_id} has other settings or sentence pairs than "
-                "process 0: start all processes with the same options, corpus and versions"
+                f"process {self.processes.process_id} and process 0 have different settings or "
+                "sentence pairs: start all processes with the same options, corpus and versions"
             )
 
-    def restore(self, model, read):
-        """Give a model in scope the weights, and its optimizer the state, of one that is read.
+    def restore(self, model: keras.Model, read: Callable[[], keras.Model]) -> None:
+        """Copy the weights and the optimizer's state of another model into a model in scope.
 
         Args:
             model: built and compiled.
-            read: function that returns the model with the values; only the first process calls it.
+            read: returns the other model; only the first process calls it.
         """
         with self.scope():
             model.optimizer.build(model.trainable_variables)
@@ -126,8 +135,8 @@ class Distribution:
         with self.scope():
             _assign(variables, values)
 
-    def broadcast(self, model, read):
-        """Let the first process `read` weights into a model, and give them to every process."""
+    def broadcast(self, model: keras.Model, read: Callable[[], Any]) -> None:
+        """Call `read` in the first process to load the model's weights; send them to the others."""
         if self.is_first:
             read()
         if self.processes.are_several:
@@ -141,21 +150,26 @@ class Distribution:
         return self.processes.broadcast(values)
 
 
-def spread(devices=None, processes=None, vocabulary_shards=1):
+def spread(
+    devices: int | str | None = None,
+    processes: Processes | None = None,
+    vocabulary_shards: int = 1,
+) -> Distribution:
     """Spread a run over devices: each gets a part of every batch.
 
     Args:
-        devices: a number of devices of each process, `"auto"` for all there are, None for one.
-        processes: `Processes` that have been joined, None: this one alone.
-        vocabulary_shards: number of devices over which the target embedding and the weights that
-            make the logits are cut along the vocabulary (JAX); the batch is cut over the rest.
+        devices: number of devices of each process, `"auto"` for all of them, None for one.
+        processes: `Processes`, already joined; None: this process alone.
+        vocabulary_shards: number of devices that share the target embedding and the weights of the
+            logits, split along the vocabulary (JAX). With n devices in all, the batch is split into
+            n / vocabulary_shards parts.
 
     Returns:
         A `Distribution`.
 
     Raises:
-        ValueError: the backend cannot do it, or there are not as many devices; the message lists
-            those there are.
+        ValueError: the backend does not support this, or there are too few devices; the message
+            lists the devices.
     """
     processes = processes or Processes()
     backend = keras.backend.backend()
@@ -164,7 +178,7 @@ def spread(devices=None, processes=None, vocabulary_shards=1):
     if vocabulary_shards > 1 and backend != "jax":
         raise ValueError(f"shard_vocabulary needs KERAS_BACKEND=jax, got {backend}")
     if vocabulary_shards > 1 and processes.are_several:
-        raise ValueError("shard_vocabulary goes with one process, got several")
+        raise ValueError("shard_vocabulary needs a single process, got several")
     if devices in (None, 1, "1") and vocabulary_shards == 1 and not processes.are_several:
         return Distribution()
     if backend == "jax":
@@ -181,7 +195,7 @@ def _over_jax(devices, processes, vocabulary_shards):
 
     local = [f"{device.platform}:{device.id}" for device in jax.local_devices()]
     chosen = set(_choose(devices, local))
-    if processes.are_several:  # by the same count in each process, from those of all
+    if processes.are_several:  # the same number of devices from every process
         names = {}
         for device in jax.devices():
             names.setdefault(device.process_index, []).append(f"{device.platform}:{device.id}")
@@ -228,7 +242,7 @@ def _over_tensorflow(devices):
 
 
 def _choose(devices, known, all_or_none=False):
-    """Return the first so many of the known devices, or say which there are."""
+    """Return as many of the known devices as requested, or list them in an error."""
     if devices == "auto":
         return known
     devices = 1 if devices is None else devices

@@ -1,8 +1,8 @@
-"""One line about how a process ended that trained with others.
+"""Report in one line how a process that trained with others ended.
 
-JAX ends a process whose coordinator is silent or whose peer was lost, from native code that no
-Python sees (`abort`). So the work is done in a child, and its parent, which does nothing else,
-reads what the child's native code logged last, and says it in plain words.
+If the coordinator is silent or another process is lost, JAX ends the process from native code
+(`abort`), which Python cannot intercept. So a child process does the work. Its parent does nothing
+else: it reads what the child's native code logged last and explains it in plain words.
 """
 
 import json
@@ -13,27 +13,29 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
-from keras_attention.distribution.processes import LOST, made_again
+from keras_attention.distribution.processes import LOST, Processes, made_again
 
-_GRACE = 3  # seconds that a child has to clean up when its parent is gone
+_GRACE = 3  # seconds for a child to clean up after its parent has ended
 _INTERRUPTED = 130
 
 
-def supervised(function, processes):
-    """Call a function in a child process, and end as it ends.
+def supervised(function: Callable[[], Any], processes: Processes) -> None:
+    """Call a function in a child process, and end as the child ends.
 
-    Call it before anything heavy is loaded: the child is a fork. Where there is no fork, the
-    function is called here. If this process ends, so does the child.
+    The child is a fork, so call this before loading any large library. On a system without fork
+    the function runs in this process. If this process ends, so does the child.
 
     Args:
-        function: without arguments; its result is dropped.
-        processes: `Processes` that the function joins.
+        function: takes no arguments; its result is ignored.
+        processes: the `Processes` that the function joins.
 
     Raises:
-        ValueError, OSError, ImportError: the function did.
-        ConnectionError: another process was lost or did not come, and JAX ended the child.
+        ValueError, OSError, ImportError: the function raised it.
+        ConnectionError: another process was lost or did not join, and JAX ended the child.
         ChildProcessError: the child was killed.
     """
     if not hasattr(os, "fork"):
@@ -52,19 +54,18 @@ def supervised(function, processes):
     try:
         last_words = _read(log[0], shown="TF_CPP_MIN_LOG_LEVEL" in os.environ)
         answer = _read(report[0])
-    finally:  # also when this process is interrupted: the end of its life line ends the child
+    finally:  # also if this process is interrupted: closing the life line ends the child
         os.close(life[1])
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     _end_as(status, answer, last_words, processes)
 
 
 def _work(function, report, log, life):
-    """Be the child: call the function, tell the parent of its error, and end at once.
+    """Act as the child: call the function, report its error to the parent, and exit at once.
 
-    At once, because JAX would wait for the other processes at the usual end, and abort if one has
-    gone.
+    During a normal exit JAX would wait for the other processes, and abort if one is lost.
     """
-    for name, number in (("stdout", 1), ("stderr", 2)):  # what native code writes, the parent reads
+    for name, number in (("stdout", 1), ("stderr", 2)):  # the parent reads what native code writes
         if getattr(sys, name).fileno() == number:
             setattr(sys, name, _same_stream(number))
         os.dup2(log, number)
@@ -94,14 +95,14 @@ def _same_stream(number):
 
 
 def _end_with_the_parent(life):
-    os.read(life, 1)  # nothing is ever written: it returns when the parent has ended
+    os.read(life, 1)  # nothing is ever written: this returns when the parent has ended
     signal.raise_signal(signal.SIGINT)
     time.sleep(_GRACE)
     os._exit(_INTERRUPTED)
 
 
 def _read(pipe, shown=False):
-    """Return the end of what comes through a pipe until it closes."""
+    """Read a pipe until it closes, and return the last 256 KiB."""
     text = b""
     while part := os.read(pipe, 2**16):
         text = (text + part)[-(2**18) :]
@@ -121,40 +122,39 @@ def _end_as(status, answer, last_words, processes):
         raise explained(last_words, processes)
     if status < 0:
         raise ChildProcessError(
-            f"{_named(processes.process_id)} was ended by {signal.Signals(-status).name}, and the "
-            f"others end with it. {LOST}"
+            f"{_named(processes.process_id)} was ended by {signal.Signals(-status).name}, which "
+            f"ends the others too. {LOST}"
         )
     if status:
         sys.exit(status)
 
 
-def explained(last_words, processes):
-    """Return the error that says what JAX's native code said before it ended a process.
+def explained(last_words: str, processes: Processes) -> Exception:
+    """Return an error that explains why JAX's native code ended a process.
 
     Args:
-        last_words: what it logged.
-        processes: `Processes` that the process had joined, or tried to.
+        last_words: what the native code logged.
+        processes: the `Processes` that the process joined or tried to join.
     """
-    # A cluster that has its own numbers tells them to the child alone
+    # With "auto" only the child learns the numbers of the processes.
     at, own = processes.coordinator, _named(processes.process_id)
     number = processes.number or "the"
     if found := re.search(r"Unexpected task registered with task=(\d+)", last_words):
         return ValueError(
-            f"the run at {at} expects fewer than {number} processes: process {found[1]} is one too "
-            "many"
+            f"the run at {at} expects fewer than {number} processes and has no process {found[1]}"
         )
     if "different incarnation" in last_words or "already in error" in last_words:
         found = re.search(r"(\d+) unexpectedly tried to connect", last_words)
         return ValueError(
-            f"{_named(found[1]) if found else own} came twice to {at}: each of {number} processes "
+            f"{_named(found[1]) if found else own} joined {at} twice: each of {number} processes "
             "needs a --process-id of its own, counted from 0"
         )
     if "DEADLINE_EXCEEDED" in last_words and "RegisterTask" in last_words:
         who = (
-            f"not all of {number} processes came to the coordinator, process 0 at {at},"
+            f"not all of {number} processes joined the coordinator, process 0 at {at},"
             if processes.is_first
             else f"the coordinator, process 0 at {at}, did not answer {own}, or not all of "
-            f"{number} processes came,"
+            f"{number} processes joined,"
         )
         return ConnectionError(f"{who} within {processes.timeout} seconds (--timeout)")
     if "RPC to coordination service" in last_words:

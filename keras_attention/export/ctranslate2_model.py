@@ -1,7 +1,8 @@
 """CTranslate2: a Transformer's weights by `ctranslate2.specs`, tokens in and tokens out.
 
-The same function: post-norm or pre-norm, Keras' ε of layer norm, the package's sinusoids, tied or
-untied logits. CTranslate2 keeps a matrix as (output, input), Keras as (input, output).
+The exported model computes the same function: post-norm or pre-norm, Keras' ε of layer norm, the
+package's sinusoids, tied or untied logits. CTranslate2 stores a matrix as (output, input), Keras as
+(input, output).
 """
 
 from pathlib import Path
@@ -10,44 +11,42 @@ import numpy as np
 
 from keras_attention.layers import TransformerEncoderLayer
 from keras_attention.text import END, SPECIAL_WORDS, START, UNKNOWN
-from keras_attention.translation.translator import CONTEXT_FILE, TARGET_FILE
+from keras_attention.translation.translator import CONTEXT_FILE, TARGET_FILE, Translator
 
-_BLANK = "<blank>"  # CTranslate2 wants a word for each id, and no word is empty
-_MOST_POSITIONS = 1024  # its own limit of a sentence
+_BLANK = "<blank>"  # CTranslate2 needs a word for each id, none of them empty
+_MOST_POSITIONS = 1024  # the longest sentence of CTranslate2
 
 
-def write_ctranslate2(translator, folder):
+def write_ctranslate2(translator: Translator, folder: Path | str) -> None:
     """Write a folder that `ctranslate2.Translator(folder)` loads.
 
-    Its sentences are lists of tokens, without `[START]` and `[END]`, which it adds itself:
+    It takes sentences as lists of tokens, and adds `[START]` and `[END]` itself:
 
         spanish = WordPieces.load("casa/context_vocabulary.txt")
         tokens = [piece for piece, _ in spanish.tokenize(["¿Todavía están en casa?"])[0]]
         found = ctranslate2.Translator("casa").translate_batch([tokens])[0].hypotheses[0]
         WordPieces.load("casa/target_vocabulary.txt").join(found)
 
-    Padding and `[START]`, which this package never writes, are ruled out by
-    `suppress_sequences=[["<blank>"], ["[START]"]]`; a trained model does not write them anyway.
+    This package never writes padding or `[START]`. To exclude them in CTranslate2 as well, pass
+    `suppress_sequences=[["<blank>"], ["[START]"]]`; a trained model does not write them.
 
     Args:
         translator: a `Translator` with a Transformer.
-        folder: the folder to make.
+        folder: the folder to create.
 
     Raises:
-        ValueError: the model is no Transformer that CTranslate2 has.
+        ValueError: the model is not a Transformer that CTranslate2 supports.
     """
     from ctranslate2.specs import TransformerSpec
 
     encoder, decoder = (translator.model.get_layer(side) for side in ("encoder", "decoder"))
     blocks = [layer for layer in encoder.layers if isinstance(layer, TransformerEncoderLayer)]
     if not blocks:
-        raise ValueError(
-            f"ctranslate2 is for Transformers, got no Transformer but {translator.model.name}"
-        )
+        raise ValueError(f"ctranslate2 needs a Transformer, got {translator.model.name}")
     first, width = blocks[0], encoder.get_layer("context_embedding").width
     if first.num_heads * first.key_dim != width:
         raise ValueError(
-            f"in CTranslate2 the heads are together as wide as the model, {width}, got "
+            f"for CTranslate2 num_heads · key_dim must be the width of the model, {width}, got "
             f"{first.num_heads} heads of {first.key_dim}"
         )
     spec = TransformerSpec.from_config(len(blocks), first.num_heads, pre_norm=first.norm_first)
@@ -99,7 +98,7 @@ def _decoder(spec, decoder):
 def _embedding(spec, weights, layer):
     spec.scale_embeddings = layer.scale
     weights.weight = _array(layer.embedding.embeddings)
-    # What the layer adds to each position, (positions, D)
+    # The position encodings, (positions, D)
     most = _MOST_POSITIONS
     most = min(most, layer.max_positions) if layer.positions == "learned" else most
     nothing = np.zeros((1, most, layer.width), dtype="float32")
@@ -107,7 +106,7 @@ def _embedding(spec, weights, layer):
 
 
 def _attention(spec, block, own):
-    """Copy an attention; to its own sentence, or to the memory."""
+    """Copy a self-attention (`own`) or a cross-attention."""
     query, key, value, output = (
         _dense_of(block.attention, name) for name in ("query", "key", "value", "attention_output")
     )
@@ -122,7 +121,7 @@ def _dense_of(attention, name):
     """Return weight (output, input) and bias (output,) of one of the projections."""
     by_path = {"/".join(w.path.split("/")[-2:]): _array(w) for w in attention.weights}
     kernel, bias = by_path[f"{name}/kernel"], by_path[f"{name}/bias"].reshape(-1)
-    # (D, H, K) of what comes in, (H, K, D) of what goes out
+    # Input projections are (D, H, K), the output projection is (H, K, D).
     return np.ascontiguousarray(kernel.reshape(-1, len(bias)).T), bias
 
 

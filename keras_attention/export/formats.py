@@ -1,32 +1,35 @@
-"""The formats by name: what each needs, and how a folder of it is written whole."""
+"""The formats by name, with their requirements; folders appear whole or not at all."""
 
 import importlib
 import os
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_attention.installing import pip_install
 from keras_attention.storage import remove, written_whole
 
+if TYPE_CHECKING:  # it loads Keras, before the command line has chosen a backend
+    from keras_attention.translation.translator import Translator
+
 
 class Format(NamedTuple):
-    """A format that a translator can be written in.
+    """An export format.
 
     Attributes:
-        writer: module of this room and its function, `writer(translator, folder, **options)`.
-        needs: packages that the function imports, beyond those that this package requires.
-        extra: the extra of this package that installs them.
-        mark: a file by which a folder of this format is known.
+        writer: module and function in this subpackage, `writer(translator, folder, **options)`.
+        needs: packages that the function imports, beyond the requirements of this package.
+        extra: the extra of this package that installs them; None if none are needed.
+        mark: a file that identifies a folder of this format.
         options: names of the options of the function.
     """
 
     writer: str
-    needs: tuple
+    needs: tuple[str, ...]
     extra: str | None
     mark: str
-    options: tuple
+    options: tuple[str, ...]
 
 
 FORMATS = {
@@ -46,18 +49,18 @@ FORMATS = {
 }
 
 
-def check_export(kind, path, *, force=False, **options):
-    """Check what can be checked before a model is there.
+def check_export(kind: str, path: Path | str, *, force: bool = False, **options: Any) -> None:
+    """Check the arguments of an export before the model is loaded.
 
     Args:
         kind: name of a format.
         path: the folder to write.
-        force: whether a folder that was exported before may be replaced.
-        **options: of the format.
+        force: whether an earlier export may be replaced.
+        **options: options of the format.
 
     Raises:
         ValueError: there is no such format, or it has no such option.
-        OSError: something is at the path, or above it, that must stay.
+        OSError: the path, or a folder above it, is something that must not be replaced.
         ImportError: a library is missing; the message says what to install.
     """
     path = Path(path)
@@ -67,38 +70,47 @@ def check_export(kind, path, *, force=False, **options):
     foreign = [name for name in options if name not in chosen.options]
     if foreign:
         raise ValueError(
-            f"{kind} has no {foreign[0]}: the program that runs it decides that, got "
+            f"{kind} has no {foreign[0]}: the program that runs the model chooses it, got "
             f"{options[foreign[0]]}"
         )
     missing = [name for name in chosen.needs if find_spec(name) is None]
-    if missing:
-        raise ImportError(
-            f"{kind} needs {', '.join(missing)}, not installed here: {pip_install(chosen.extra)}"
-        )
+    if missing and chosen.extra:
+        raise ImportError(f"{kind} needs {', '.join(missing)}: {pip_install(chosen.extra)}")
     if path.exists() and not path.is_dir():
         raise FileExistsError(f"{path} is a file, expected a folder to write")
     if path.exists() and not force:
-        raise FileExistsError(f"{path} is there already: name another, or replace it with --force")
+        raise FileExistsError(
+            f"{path} exists already: choose another folder, or replace it with --force"
+        )
     marks = [each.mark for each in FORMATS.values()]
     if path.exists() and any(path.iterdir()) and not any((path / mark).is_file() for mark in marks):
-        raise FileExistsError(f"{path} holds something else than an export, and stays")
+        raise FileExistsError(
+            f"{path} must be empty or an earlier export, got a folder with other files"
+        )
 
 
-def export(translator, kind, path, *, force=False, **options):
-    """Write a translator in a format, as a folder that is there whole or not at all.
+def export(
+    translator: "Translator",
+    kind: str,
+    path: Path | str,
+    *,
+    force: bool = False,
+    **options: Any,
+) -> None:
+    """Write a translator in a format, as a folder that appears whole or not at all.
 
     Args:
         translator: a `Translator`.
         kind: `"saved-model"`, `"onnx"` or `"ctranslate2"`.
-        path: the folder to write; what holds it is made if needed.
-        force: whether a folder that was exported before is replaced.
-        **options: of the format: `max_length` for the first two, and `beam` and `length_penalty`
-            for the first.
+        path: the folder to write; its parents are created if needed.
+        force: whether to replace an earlier export.
+        **options: options of the format: `max_length` for the first two, `beam` and
+            `length_penalty` for the first.
 
     Raises:
-        ValueError: an option is out of range, the format cannot hold such a model, or Keras has
-            another backend than the format needs.
-        OSError: something is at the path that must stay, or it cannot be written.
+        ValueError: an option is out of range, the format does not support the model, or it needs
+            another backend of Keras.
+        OSError: the path is something that must not be replaced, or cannot be written.
         ImportError: a library is missing; the message says what to install.
     """
     check_export(kind, path, force=force, **options)
@@ -108,8 +120,8 @@ def export(translator, kind, path, *, force=False, **options):
         write(translator, folder, **options)
 
 
-def check_backend(kind):
-    """Check that Keras computes with TensorFlow.
+def check_backend(kind: str) -> None:
+    """Check that Keras runs on TensorFlow.
 
     Raises:
         ValueError: it does not.
@@ -118,20 +130,20 @@ def check_backend(kind):
 
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
-            f"{kind} is made of TensorFlow's graphs: set KERAS_BACKEND=tensorflow before Keras is "
+            f"{kind} needs TensorFlow's graphs: set KERAS_BACKEND=tensorflow before Keras is "
             f"imported, got the backend {keras.backend.backend()}"
         )
 
 
 @contextmanager
 def _whole(path):
-    """Give a folder beside `path` to write, and put it there at the end; an old one goes then."""
+    """Yield a new folder beside `path`; at the end move it to `path`, in place of an old one."""
     if not path.exists():
         with written_whole(path) as beside:
             yield beside
         return
     fresh, old = (path.with_name(f".{state}-{path.name}") for state in ("fresh", "old"))
-    for left in (fresh, old):  # by a process that was killed
+    for left in (fresh, old):  # left by a process that was killed
         remove(left)
     with written_whole(fresh) as beside:
         yield beside

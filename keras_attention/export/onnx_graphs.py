@@ -1,9 +1,9 @@
-"""ONNX: `encode.onnx` reads a sentence, `step.onnx` writes on, `config.json` says how they fit.
+"""ONNX: `encode.onnx` reads a sentence, `step.onnx` writes tokens, `config.json` connects them.
 
     encode   context (B, S) → memory…, state…
     step     tokens (B, T), memory…, state… → logits (B, T, V), weights… (B, [H,] T, S), next_state…
 
-A greedy translation of ids (B, S), each row `[START]`, tokens, `[END]`, then 0:
+Translate ids (B, S) greedily; each row is `[START]`, tokens, `[END]`, then 0:
 
     config = json.loads((folder / "config.json").read_text())
     encode, step = (onnxruntime.InferenceSession(folder / f"{n}.onnx") for n in ("encode", "step"))
@@ -17,9 +17,8 @@ A greedy translation of ids (B, S), each row `[START]`, tokens, `[END]`, then 0:
         tokens.append(logits.argmax(-1).astype("int32"))
         given |= zip(config["step"]["state"], state)
 
-A row has ended at its first `[END]`. Several tokens may also be fed at once, as long as the caches
-of a Transformer have slots for all. Words and pieces are looked up in the vocabularies, a token a
-line.
+A translation ends at its first `[END]`. `step.onnx` also takes several tokens at once, as long as
+the caches of a Transformer have enough slots. The vocabularies list one token a line.
 """
 
 import json
@@ -31,22 +30,27 @@ from keras_attention import __version__, models
 from keras_attention.decoding import check_options
 from keras_attention.export.formats import check_backend
 from keras_attention.text import END, PADDING, START, UNKNOWN
-from keras_attention.translation.translator import CONFIG_FILE, CONTEXT_FILE, TARGET_FILE
+from keras_attention.translation.translator import (
+    CONFIG_FILE,
+    CONTEXT_FILE,
+    TARGET_FILE,
+    Translator,
+)
 
 OPSET = 17
 
 
-def write_onnx(translator, folder, *, max_length=50):
+def write_onnx(translator: Translator, folder: Path | str, *, max_length: int = 50) -> None:
     """Write the graphs, the vocabularies and their configuration.
 
     Args:
         translator: a `Translator`.
-        folder: the folder to make.
-        max_length: most tokens of a translation, the slots of a Transformer's caches.
+        folder: the folder to create.
+        max_length: most tokens of a translation: the number of slots of a Transformer's caches.
 
     Raises:
-        ValueError: an option is out of range, the model does not compute in float32, or Keras has
-            another backend than TensorFlow.
+        ValueError: an option is out of range, the model does not compute in float32, or the
+            backend is not TensorFlow.
         ImportError: tf2onnx or onnx is not installed.
     """
     check_options(max_length=max_length)
@@ -100,19 +104,19 @@ def _of_state(names):
 
 
 def _spec(name, tensor):
-    """Describe an input like a symbolic tensor, the first axis of any size."""
+    """Describe an input with the shape and dtype of a symbolic tensor."""
     import tensorflow as tf
 
     if tensor.dtype not in ("float32", "int32", "bool"):
         raise ValueError(
-            f"onnx is for models that compute in float32, got {tensor.dtype} for {name}: train "
+            f"onnx needs models that compute in float32, got {tensor.dtype} for {name}: train "
             "with --dtype-policy float32"
         )
     return tf.TensorSpec(tensor.shape, tensor.dtype, name=name)
 
 
 def _convert(function, specs, path):
-    """Convert a function of tensors to a dictionary of tensors; return the names on both sides."""
+    """Convert a function that returns a dictionary of tensors; return the names in the graph."""
     import tensorflow as tf
     import tf2onnx
 

@@ -1,11 +1,13 @@
-"""A SavedModel: strings in, strings out, with everything between them in one TensorFlow graph.
+"""A SavedModel: strings in, strings out, and everything between them in one TensorFlow graph.
 
     sentences (B,) → ids (B, S) → memory, state → tokens (B, T) → text (B,)
                                                          └──────→ weights (B, T, S)
 
-The graph is for batches and sentences of any size, and is compiled for none: no sentence has to
-wait for a compiler. It has only operations that TensorFlow knows without XLA.
+The graph takes batches and sentences of any size and is not compiled, so no sentence waits for a
+compiler. It uses only operations that TensorFlow runs without XLA.
 """
+
+from pathlib import Path
 
 from keras_attention import models
 from keras_attention.decoding import beam_search, check_options, generate
@@ -13,33 +15,40 @@ from keras_attention.export.formats import check_backend
 from keras_attention.export.text_graph import Reader, join, spell
 from keras_attention.text import END, PADDING, START
 from keras_attention.text.normalization import import_tensorflow_text
-from keras_attention.translation.translator import MOST_TOKENS
+from keras_attention.translation.translator import MOST_TOKENS, Translator
 
 
-def write_saved_model(translator, folder, *, max_length=50, beam=1, length_penalty=0.6):
+def write_saved_model(
+    translator: Translator,
+    folder: Path | str,
+    *,
+    max_length: int = 50,
+    beam: int = 1,
+    length_penalty: float = 0.6,
+) -> None:
     """Write a SavedModel with one signature, `serving_default`.
 
-    It takes `sentences`, strings (B,), and gives a dictionary:
+    It maps `sentences`, strings (B,), to a dictionary:
 
     - `text`: the translations, strings (B,);
-    - `tokens`: strings (B, T), `[END]` included, "" after it;
-    - `context_tokens`: strings (B, S), with `[START]` and `[END]`, "" after it; unlike those of a
-      `Translation` they are as the model reads them, with `[UNK]`;
-    - `weights`: where the model looked, (B, T, S), the mean over layers and heads, 0 at padding;
-      a model without attention has none.
+    - `tokens`: strings (B, T), including `[END]`, "" after it;
+    - `context_tokens`: strings (B, S), including `[START]` and `[END]`, "" after it; unlike those
+      of a `Translation` they show unknown words as `[UNK]`;
+    - `weights`: the attention weights (B, T, S), the mean over layers and heads, 0 at padding;
+      absent for a model without attention.
 
-    A sentence without a word has an empty translation. Any that is too long is an
-    `InvalidArgumentError` of the whole batch.
+    A sentence without a word has an empty translation. A sentence that is too long raises an
+    `InvalidArgumentError` for the whole batch.
 
     Args:
         translator: a `Translator`.
-        folder: the folder to make.
+        folder: the folder to create.
         max_length: most tokens of a translation, L.
-        beam: hypotheses that are followed at once; 1 is greedy.
+        beam: number of hypotheses; 1 is greedy.
         length_penalty: of beam search, see `keras_attention.decoding.beam_search`.
 
     Raises:
-        ValueError: an option is out of range, or Keras has another backend than TensorFlow.
+        ValueError: an option is out of range, or the backend is not TensorFlow.
         ImportError: TensorFlow Text is not installed.
     """
     check_options(max_length=max_length, beam=beam, length_penalty=length_penalty)
@@ -49,7 +58,7 @@ def write_saved_model(translator, folder, *, max_length=50, beam=1, length_penal
 
     reader = Reader(translator.context_vocabulary)
     decode = _decoding(translator.model, max_length, beam, length_penalty)
-    look = models.attention(translator.model)
+    attention = models.attention(translator.model)
     most = min(MOST_TOKENS + 2, models.most_tokens(translator.model)[0] or MOST_TOKENS + 2)
 
     def translate(sentences):
@@ -67,7 +76,7 @@ def write_saved_model(translator, folder, *, max_length=50, beam=1, length_penal
             "tokens": spell(translator.target_vocabulary, tokens),
             "context_tokens": spell(translator.context_vocabulary, context),
         }
-        weights = _weights(look, context, tokens)
+        weights = _weights(attention, context, tokens)
         return outputs if weights is None else {**outputs, "weights": weights}
 
     signature = [tf.TensorSpec([None], tf.string, name="sentences")]
@@ -94,9 +103,9 @@ def _decoding(model, max_length, beam, length_penalty):
 
 
 class _Step(models.Step):
-    """The step with a target whose length, one token, the graph does not know.
+    """The step, with the length of its target, one token, hidden from the graph.
 
-    A cache is then written by plain operations; for a single token it is an operation of XLA's.
+    A cache is then written by plain operations; for a length of one it would need XLA's.
     """
 
     def call(self, tokens, memory, state):
@@ -107,14 +116,14 @@ class _Step(models.Step):
         return outputs["logits"][:, 0], {}, outputs["state"]
 
 
-def _weights(look, context, tokens):
-    """Return where a model looks as it writes tokens: (B, T, S), None if it has no attention."""
+def _weights(attention, context, tokens):
+    """Return the attention weights (B, T, S) of given tokens; None if the model has none."""
     import tensorflow as tf
 
-    # What is fed for each token: the one before it
+    # Teacher forcing: each token is predicted from the one before it.
     fed = tf.where(tf.equal(tokens, END), PADDING, tokens)[:, :-1]
     fed = tf.pad(fed, [[0, 0], [1, 0]], constant_values=START)
-    found = look({"context": context, "target": fed}, training=False)
+    found = attention({"context": context, "target": fed}, training=False)
     layers = found.get("cross_attention")
     if not layers:
         return None

@@ -1,17 +1,26 @@
 """Strings to ids and back as operations of TensorFlow and TensorFlow Text, for a graph.
 
-The same ids and the same sentences as `Vocabulary` and `WordPieces` give: their own normalisation,
-word pattern and tokenizer, and of the rest what a table by id can say.
+They give the same ids and the same sentences as `Vocabulary` and `WordPieces`: they share the
+normalisation, the word pattern and the tokenizer, and read everything else from tables by id.
 """
 
 import sys
 
-from keras_attention.text import END, PADDING, START, UNKNOWN, standardize
+from keras_attention.text import (
+    END,
+    PADDING,
+    START,
+    UNKNOWN,
+    Vocabulary,
+    WordPieces,
+    standardize,
+)
 from keras_attention.text.normalization import import_tensorflow_text
 from keras_attention.text.tokens import CONTINUATION, JOINER
 from keras_attention.text.word_pieces import word_pattern
+from keras_attention.types import Array
 
-# What each kind of tokens changes in a sentence whose words are joined by blanks
+# For each kind of tokens, the replacements in a sentence whose words are joined by blanks
 _TOUCHING = {
     "word": ((" ([.?!,])", r"\1"), ("¿ ", "¿")),
     "wordpiece": ((f" ?{JOINER} ?", ""),),
@@ -19,20 +28,20 @@ _TOUCHING = {
 
 
 class Reader:
-    """Reads sentences in a graph: strings (B,) → ids (B, S), int32, as `Tokens.ids` does.
+    """Look up sentences in a graph: strings (B,) → ids (B, S), int32, as `Tokens.ids` does.
 
     Args:
-        vocabulary: `Vocabulary` or `WordPieces`; its tables are made here, outside the graph.
+        vocabulary: `Vocabulary` or `WordPieces`; its tables are created here, outside the graph.
 
     Attributes:
-        resources: what a SavedModel has to track.
+        resources: the tables that a SavedModel has to track.
     """
 
-    def __init__(self, vocabulary):
+    def __init__(self, vocabulary: Vocabulary | WordPieces):
         import tensorflow as tf
 
         self.resources = []
-        if vocabulary.kind == "word":
+        if isinstance(vocabulary, Vocabulary):
             words = tf.constant(vocabulary.words)
             ids = tf.range(len(vocabulary), dtype=tf.int64)
             entries = tf.lookup.KeyValueTensorInitializer(words, ids)
@@ -43,7 +52,7 @@ class Reader:
             self._tokenizer = vocabulary.tokenizer
             self._tokens = self._pieces
 
-    def __call__(self, sentences):
+    def __call__(self, sentences: Array) -> Array:
         import tensorflow as tf
 
         tokens = self._tokens(sentences)
@@ -64,8 +73,8 @@ class Reader:
         return tokens.with_flat_values(pieces).merge_dims(1, 2)
 
 
-def split_marks(sentences):
-    """Split sentences into words and marks, as the `split_marks` of `WordPieces` does.
+def split_marks(sentences: Array) -> Array:
+    """Split sentences into words and marks, as `keras_attention.text.word_pieces.split_marks` does.
 
     Args:
         sentences: strings (B,).
@@ -80,7 +89,7 @@ def split_marks(sentences):
     text = tensorflow_text.normalize_utf8(text, "NFC")
     word, blanks = word_pattern(), "".join(filter(str.isspace, map(chr, range(sys.maxunicode))))
     token = f"{word}|[^{blanks}]"
-    # Every character but blanks belongs to a token: two touch where one ends and one begins.
+    # Every non-blank character belongs to a token: two touch if one ends where the other begins.
     tokens, starts, ends = tensorflow_text.regex_split_with_offsets(
         text, f"{token}|[{blanks}]+", token
     )
@@ -88,21 +97,21 @@ def split_marks(sentences):
     starts, ends = starts.flat_values, ends.flat_values
     is_word = tf.strings.regex_full_match(flat, word)
     touch = tf.equal(starts[1:], ends[:-1]) & tf.equal(rows[1:], rows[:-1])
-    no = tf.zeros_like(is_word[:1])  # none where there is no token at all
+    no = tf.zeros_like(is_word[:1])  # empty if there is no token at all
     before = ~is_word & tf.concat([no, touch], axis=0)
     after = ~is_word & tf.concat([touch & is_word[1:], no], axis=0)
     left, right = (tf.where(joined, JOINER, "") for joined in (before, after))
     return tokens.with_flat_values(tf.strings.join([left, flat, right]))
 
 
-def spell(vocabulary, ids):
+def spell(vocabulary: Vocabulary | WordPieces, ids: Array) -> Array:
     """Return each token as a picture shows it: ids (B, T) → strings (B, T), "" for padding."""
     import tensorflow as tf
 
     return tf.gather(tf.constant([vocabulary.join([word]) for word in vocabulary.words]), ids)
 
 
-def join(vocabulary, ids):
+def join(vocabulary: Vocabulary | WordPieces, ids: Array) -> Array:
     """Join the tokens of sentences, as `vocabulary.join` does: ids (B, T) → strings (B,).
 
     Args:

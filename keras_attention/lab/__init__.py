@@ -1,7 +1,7 @@
-"""The lab: what the notes say of attention and memory, each shown by a run that anyone can repeat.
+"""The lab: the notes' claims about attention and memory, each shown by a run that can be repeated.
 
-Each module is a family of experiments: examples from `tasks`, a model from `models`, the same model
-without its mechanism beside it, figures with the bars they are held to, and pictures.
+Each module holds a family of experiments: examples from `tasks`, a model from `models`, the same
+model without its mechanism, figures with the bars that they must reach, and pictures.
 """
 
 from keras_attention.lab import (

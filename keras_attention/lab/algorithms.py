@@ -1,7 +1,8 @@
-"""A Neural Turing Machine learns small programs, and goes on where an LSTM has learnt by heart."""
+"""A Neural Turing Machine learns small programs that generalize where an LSTM memorizes."""
 
 import math
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -13,28 +14,29 @@ from keras_attention.lab.report import Figure
 from keras_attention.models import build_neural_turing_machine, tapes
 from keras_attention.plotting import plot_curves, plot_tapes
 from keras_attention.training import StopOnDivergence
+from keras_attention.types import Array
 
 CURVES, TAPES = "learning.png", "tapes.png"
 MACHINE, BASELINE = "Neural Turing Machine", "LSTM"
 QUICK_SIZES = {"rows": 16, "width": 8, "units": 16}
 QUICK_SEQUENCES = 60
 LEARNING_RATE = 3e-4
-LESSONS = {2: 1_000, 3: 4_000, 4: 5_000, 6: 20_000}  # how many lists of at most so many items
+LESSONS = {2: 1_000, 3: 4_000, 4: 5_000, 6: 20_000}  # most items of a list: number of lists
 
 
 class Recipe(NamedTuple):
-    """How a machine is made and trained: `settings` are those of `build_neural_turing_machine`.
+    """How to build and train a machine: `settings` go to `build_neural_turing_machine`.
 
-    After the share `steady` of the sequences the learning rate falls, to a tenth.
+    The learning rate is constant for the fraction `steady` of the sequences, then falls to a tenth.
     """
 
-    settings: dict
+    settings: dict[str, Any]
     epsilon: float = 1e-4
     steady: float = 0.8
 
 
 PLAIN = Recipe({})
-# Heads that start together and sharp, and stay where they are until they learn to move.
+# The heads start together and sharply focused, and stay in place until they learn to move.
 STEADY = Recipe(
     {
         "start": "first_row",
@@ -44,17 +46,19 @@ STEADY = Recipe(
         "sharp_bias": 1.0,
     }
 )
-# 30 rows hold the longest list, where the paper has 128; ε is less as few steps are asked for.
+# 30 rows hold the longest list; the paper has 128. ε is smaller because few steps are asked for.
 NARROW = Recipe(
     {"rows": 32, "start": "first_row", "focus": 6.0, "stay_bias": 1.0},
     epsilon=1e-5,
 )
 
 
-def copy(folder, *, seed, quick, verbose):
-    """Give back a sequence of bits, and then sequences two and three times as long.
+def copy(
+    folder: Path, *, seed: int, quick: bool, verbose: int | str
+) -> tuple[list[Figure], list[str]]:
+    """Copy sequences of bits, and test also on sequences two and three times as long.
 
-    What is kept was best at sequences half as long again as the longest that were trained on.
+    Validation, on sequences up to 1.5 times as long as in training, selects the weights to keep.
     """
     longest = 5 if quick else 20
     data = _examples(tasks.copy, 10_000, seed, quick, longest=longest)
@@ -72,8 +76,10 @@ def copy(folder, *, seed, quick, verbose):
     return figures, [CURVES, TAPES]
 
 
-def repeat_copy(folder, *, seed, quick, verbose):
-    """Give back a sequence as often as a number says, and then an end marker."""
+def repeat_copy(
+    folder: Path, *, seed: int, quick: bool, verbose: int | str
+) -> tuple[list[Figure], list[str]]:
+    """Copy a sequence a given number of times, then write an end marker."""
     most = 2 if quick else 5
     sizes = {"longest": most, "most_repeats": most}
     data = _examples(tasks.repeat_copy, 20_000, seed, quick, **sizes)
@@ -84,8 +90,10 @@ def repeat_copy(folder, *, seed, quick, verbose):
     return figures, [CURVES, TAPES]
 
 
-def associative_recall(folder, *, seed, quick, verbose):
-    """Say which item came after the one that is shown again."""
+def associative_recall(
+    folder: Path, *, seed: int, quick: bool, verbose: int | str
+) -> tuple[list[Figure], list[str]]:
+    """Recall the item that came after the one shown again."""
     lessons = {2: QUICK_SEQUENCES // 2, 3: QUICK_SEQUENCES // 2} if quick else LESSONS
     most = max(lessons)
     test = tasks.associative_recall(
@@ -99,7 +107,7 @@ def associative_recall(folder, *, seed, quick, verbose):
 
 
 def _examples(draw, number, seed, quick, **sizes):
-    """Draw what is trained on, each sequence once, and fresh ones to test on."""
+    """Draw sequences for training, each used once, and fresh ones for the test."""
     numbers = (QUICK_SEQUENCES, 20) if quick else (number, 500)
     return [
         draw(np.random.default_rng([seed, part]), number, **sizes)
@@ -108,7 +116,7 @@ def _examples(draw, number, seed, quick, **sizes):
 
 
 def _draw_lessons(rng, lessons):
-    """Draw lists of few items first, all of one length: silence follows the shorter ones."""
+    """Draw lists, those of few items first, and pad them with silence to one length."""
     drawn = [tasks.associative_recall(rng, number, most=most) for most, number in lessons.items()]
     steps = max(lesson.asked.shape[1] for lesson in drawn)
     padded = [
@@ -122,10 +130,10 @@ def _draw_lessons(rng, lessons):
 
 
 def _contest(folder, data, quick, verbose, at_most, at_least, recipe=PLAIN):
-    """Train a machine and an LSTM on the same sequences, draw how they learn, and test both.
+    """Train a machine and an LSTM on the same sequences, plot their learning, and test both.
 
-    The machine's cost is to be `at_most` so many bits a sequence, the LSTM's `at_least`. Where
-    there are sequences to validate with, each keeps what was best at these.
+    `at_most` is the bar on the machine's cost and `at_least` that on the LSTM's, in bits per
+    sequence. If `data` has validation sequences, each model keeps its best weights on these.
     """
     train, test, *validation = data
     settings = {**recipe.settings, **(QUICK_SIZES if quick else {})}
@@ -149,8 +157,8 @@ def _contest(folder, data, quick, verbose, at_most, at_least, recipe=PLAIN):
     return models, figures
 
 
-def build_lstm(channels, bits, parameters):
-    """Build a network with an LSTM and at least as many parameters: (B, T, F) → (B, T, bits)."""
+def build_lstm(channels: int, bits: int, parameters: int) -> keras.Model:
+    """Build an LSTM network with at least `parameters` weights: (B, T, F) → (B, T, bits)."""
     units = 1
     while 4 * units * (units + channels + 1) + bits * (units + 1) < parameters:
         units += 1
@@ -159,7 +167,7 @@ def build_lstm(channels, bits, parameters):
     return keras.Model(inputs, layers.Dense(bits, name="logits")(hidden), name="lstm")
 
 
-def bits_of_steps(targets, logits):
+def bits_of_steps(targets: Array, logits: Array) -> Array:
     """Return the cost of each step, (B, T): −log₂ of the probability of its bits."""
     targets, logits = ops.expand_dims(targets, -1), ops.expand_dims(logits, -1)
     nats = keras.losses.binary_crossentropy(targets, logits, from_logits=True)
@@ -167,12 +175,12 @@ def bits_of_steps(targets, logits):
 
 
 def _train(model, examples, recipe, verbose, validation=None):
-    """Train on each sequence once; return how many were seen, and what the last ones cost."""
+    """Train on each sequence once; return numbers of sequences seen, and the cost of the latest."""
     number, steps = examples.asked.shape
     compiled = keras.backend.backend() != "torch"
     each = max(number // 20, 1)
     model.compile(
-        # Graves' own (2013, eq. 38–45); with Keras' ε and ρ it leaves again what it has found.
+        # As in Graves (2013, eq. 38–45); with Keras' ε and ρ, training loses a solution again.
         keras.optimizers.RMSprop(
             LEARNING_RATE,
             rho=0.95,
@@ -214,10 +222,17 @@ def _train(model, examples, recipe, verbose, validation=None):
     return seen, steps * np.array(history["loss"])  # the loss is a mean over the steps
 
 
-def cost_and_errors(name, model, examples, cost=None, wrong=None):
-    """Return what is wrong with the answers of a model: their cost in bits, the wrong ones in %.
+def cost_and_errors(
+    name: str,
+    model: keras.Model,
+    examples: tasks.Sequences,
+    cost: dict[str, Any] | None = None,
+    wrong: dict[str, Any] | None = None,
+) -> list[Figure]:
+    """Return the cost of a model's answers in bits per sequence, and their wrong bits in %.
 
-    `cost` and `wrong` are the bars of the two. No program is compiled for so few sequences.
+    `cost` and `wrong` are the bars of the two. The model runs uncompiled, because compiling does
+    not pay for so few sequences.
     """
     logits = ops.convert_to_numpy(model(examples.inputs)).astype("float64")
     nats = (np.logaddexp(0, logits) - examples.targets * logits).sum(-1)
@@ -230,7 +245,7 @@ def cost_and_errors(name, model, examples, cost=None, wrong=None):
 
 
 def _draw_tapes(folder, machine, examples, title):
-    """Draw what the machine does with the first of some sequences."""
+    """Draw what the machine does with the first sequence."""
     seen = {
         name: ops.convert_to_numpy(value)[0]
         for name, value in tapes(machine)(examples.inputs[:1]).items()
@@ -248,18 +263,18 @@ def _draw_tapes(folder, machine, examples, title):
 EXPERIMENTS = {
     "copy": Experiment(
         run=copy,
-        says="A Neural Turing Machine learns to copy, also what is longer than all it has seen.",
+        says="A Neural Turing Machine learns to copy, even sequences longer than all it has seen.",
         source="Graves et al. (2014), figures 3, 4 and 6",
         seeds=(0, 1, 2),
     ),
     "repeat-copy": Experiment(
         run=repeat_copy,
-        says="A Neural Turing Machine learns a loop: to copy as often as it is told.",
+        says="A Neural Turing Machine learns a loop: to copy a given number of times.",
         source="Graves et al. (2014), figure 7",
     ),
     "associative-recall": Experiment(
         run=associative_recall,
-        says="A Neural Turing Machine finds an item by what it holds, and reads what came next.",
+        says="A Neural Turing Machine finds an item by its content, and reads the next one.",
         source="Graves et al. (2014), figures 10 and 12",
         seeds=(0, 1, 2),
     ),

@@ -1,5 +1,7 @@
-"""Captions of clips: with attention over the frames, and with a summary of them in its place."""
+"""Captions of clips: attention over the frames compared with their mean."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import keras
@@ -13,32 +15,34 @@ from keras_attention.plotting import plot_clip_attention, plot_curves
 
 CONTENDERS = {
     "attention": "with attention",
-    "mean": "the same, a mean over frames in its place",
+    "mean": "with the mean of the frames",
 }
-PAUSES = (0, 4)  # fewest and most frames before an event; in training (0, 1)
+PAUSES = (0, 4)  # fewest and most frames before an event; (0, 1) in training
 LENGTHS_PICTURE, MAP_PICTURE = "captions-by-length.png", "captions-attention.png"
 
 
 class Settings(NamedTuple):
-    """How much is done."""
+    """The size of the experiment."""
 
     most_events: int = 5
     units: int = 64
-    rounds: int = 36  # of fresh clips each
-    clips: int = 1920  # a round
+    rounds: int = 36  # each on fresh clips
+    clips: int = 1920  # per round
     learning_rate: float = 5e-3
     batch_size: int = 64
-    tested: int = 200  # clips of each number of events
+    tested: int = 200  # clips for each number of events
 
 
 QUICK = Settings(most_events=2, units=16, rounds=2, clips=64, batch_size=16, tested=16)
 
 
-def captions(folder, *, seed, quick, verbose):
-    """Train captioners that differ in how they read the frames; see which tell what happened.
+def captions(
+    folder: Path, *, seed: int, quick: bool, verbose: int | str
+) -> tuple[list[Figure], list[str]]:
+    """Train captioners that read the frames in different ways, and compare their captions.
 
-    They are tested on clips whose neighbouring events are pairs that training never showed; where
-    they look also on clips with longer pauses than training had.
+    In the test clips, neighbouring events form pairs that training never showed. The attention is
+    also tested on clips with longer pauses than in training.
     """
     settings = QUICK if quick else Settings()
     numbers = range(1, settings.most_events + 1)
@@ -82,8 +86,15 @@ def captions(folder, *, seed, quick, verbose):
     return _figures(whole, words, rates), [LENGTHS_PICTURE, MAP_PICTURE]
 
 
-def draw(settings, seed, count, events, held_out=False, gaps=(0, 1)):
-    """Draw clips, and pad them to the size that clips with the most events need."""
+def draw(
+    settings: Settings,
+    seed: Sequence[int],
+    count: int,
+    events: tuple[int, int],
+    held_out: bool = False,
+    gaps: tuple[int, int] = (0, 1),
+) -> clips.Clips:
+    """Draw clips, and pad them to the size of clips with the most events."""
     rng = np.random.default_rng(seed)
     drawn = clips.draw_clips(rng, count, events, held_out=held_out, gaps=gaps)
     frames, ids, spans, most = drawn.frames, drawn.ids, drawn.spans, events[1]
@@ -100,7 +111,7 @@ def draw(settings, seed, count, events, held_out=False, gaps=(0, 1)):
 
 
 def _train(model, settings, seed, verbose):
-    """Train on fresh clips, first on those with few events: an event more every few rounds."""
+    """Train on fresh clips, with at most one event at first and more every few rounds."""
     steps = settings.rounds * (settings.clips // settings.batch_size)
     training.compile_for_training(
         model, settings.learning_rate, warm_up=max(steps // 20, 1), decay_steps=steps
@@ -121,9 +132,9 @@ def _train(model, settings, seed, verbose):
 
 
 def _scores(model, tests):
-    """Yield for each test the share of captions without a wrong word, and of words in their place.
+    """Yield for each test the fractions of captions without a wrong word and of right words.
 
-    The captions are written by the model alone, the likeliest word after the other.
+    The model writes the captions by greedy decoding, without teacher forcing.
     """
     longest = tests[0].ids.shape[1] - 1
     generator = decoding.Generator(models.encode(model), models.step(model), max_length=longest)
@@ -132,30 +143,30 @@ def _scores(model, tests):
         yield shares_right(written, drawn.ids[:, 1:])
 
 
-def shares_right(written, right):
-    """Compare captions, ids (N, T): return shares of those that are right, and of right words."""
+def shares_right(written: np.ndarray, right: np.ndarray) -> tuple[float, float]:
+    """Compare captions, ids (N, T); return the fractions of right captions and of right words."""
     same = written == right
     return float(same.all(axis=1).mean()), float(same[right != 0].mean())
 
 
 def _look(view, drawn):
-    """Return the attention weights (N, T, S) of the right captions, fed word by word."""
+    """Return the attention weights (N, T, S) of the right captions, by teacher forcing."""
     inputs = {"context": drawn.frames, "target": drawn.ids[:, :-1]}
     return keras.ops.convert_to_numpy(view.predict_on_batch(inputs)["cross_attention"][0])
 
 
-def alignment_error_rates(view, tests):
-    """Say how often attention, a diagonal and chance are outside of the frames of a word's event.
+def alignment_error_rates(view: keras.Model, tests: Sequence[clips.Clips]) -> dict[str, float]:
+    """Return the alignment error rates of attention, of a diagonal and of chance.
 
-    Of words that say what is seen. All frames of the event are possible, none is sure, so that the
-    alignment error rate is the share of words that are linked to another frame. Chance is a frame
-    drawn blindly.
+    Only content words count. All frames of a word's event are possible links and none is sure, so
+    the rate is the fraction of words linked to a frame outside their event. Chance links a word to
+    a random frame.
     """
     looked, diagonal, possible, elsewhere = [], [], [], []
     for drawn in tests:
         seen = drawn.frames.any(axis=(2, 3, 4)).sum(axis=1)
         for row, weights in enumerate(_look(view, drawn)):
-            words = set(np.flatnonzero(drawn.content[row]))
+            words = set(np.flatnonzero(drawn.content[row]).tolist())
             length = len(clips.words_of(drawn.ids[row]))
             links = metrics.alignment_from_weights(weights)
             looked.append({link for link in links if link[1] in words})
@@ -164,7 +175,7 @@ def alignment_error_rates(view, tests):
             spans = drawn.spans[row]
             elsewhere += [1 - (spans[word][1] - spans[word][0]) / seen[row] for word in words]
             possible.append({(frame, word) for word in words for frame in range(*spans[word])})
-    none = [set() for _ in possible]
+    none: list[set[tuple[int, int]]] = [set() for _ in possible]
     return {
         "attention": metrics.alignment_error_rate(looked, none, possible),
         "diagonal": metrics.alignment_error_rate(diagonal, none, possible),
@@ -173,7 +184,7 @@ def alignment_error_rates(view, tests):
 
 
 def _draw_map(view, drawn, path):
-    """Draw where the model looks in the first of some clips."""
+    """Draw what the model attends to in the first clip."""
     words = clips.words_of(drawn.ids[0])
     frames = drawn.frames[0][drawn.frames[0].any(axis=(1, 2, 3))]
     plot_clip_attention(
@@ -181,13 +192,13 @@ def _draw_map(view, drawn, path):
         words,
         frames,
         spans=drawn.spans[0, : len(words)],
-        title="Where a captioner looks before each word",
+        title="What a captioner attends to before each word",
         path=path,
     )
 
 
 def _figures(whole, words, rates):
-    """Return what was measured, with the bars that it is held to."""
+    """Return the figures with their bars."""
     most = len(whole["attention"])
     bars = {
         "attention": {"whole": {"at_least": 0.9}, "words": {"at_least": 0.97}},
@@ -203,7 +214,7 @@ def _figures(whole, words, rates):
         figures.append(
             Figure(f"words right, {_events(most)}, {name}", share, "share", **bars[name]["words"])
         )
-    # Events of about equal length lie on a diagonal; pauses that training never had move them off.
+    # Events of about equal length lie on a diagonal; the longer pauses move them off it.
     held = {"attention": {"at_most": 0.2}, "diagonal": {"at_least": 0.25}}
     for which, measured in rates.items():
         for name, rate in measured.items():
@@ -221,8 +232,8 @@ def _events(number):
 EXPERIMENTS = {
     "captions": Experiment(
         run=captions,
-        says="A captioner that looks at frames one after the other tells long clips as well as "
-        "short ones; with a mean over the frames in place of attention it does not.",
+        says="With attention over the frames a captioner describes long clips as well as short "
+        "ones; with the mean of the frames it does not.",
         source="Yao et al. (2015), section 3.2",
     )
 }

@@ -1,11 +1,14 @@
-"""A character model that can look back, beside one that has to remember: a text, and a game.
+"""Character models with and without attention: continuing a text, and a game of recall.
 
 How could attention improve the CharRNN? An LSTM carries all that it has read in a state of fixed
-size. With attention over its own past it need not: what it wrote long ago is still there to be
-looked up. A Transformer has nothing else.
+size. With attention over its own text it can retrieve what it wrote long ago. A Transformer has
+only attention.
 """
 
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -45,10 +48,10 @@ RECALL_CURVES = "recall-by-distance.png"
 _QUICK_CHARACTERS = 20_000
 
 
-def build_equal(vocabulary, kind, *, units, **sizes):
-    """Build a model of a kind with as many weights as the Transformer of a width.
+def build_equal(vocabulary: int, kind: str, *, units: int, **sizes: Any) -> keras.Model:
+    """Build a model of a kind with as many weights as a Transformer of width `units`.
 
-    The number of weights is a quadratic function of the width: three small models tell which.
+    The number of weights is a quadratic function of the width, which three small models determine.
     """
     if kind == "transformer":
         return build_character_model(vocabulary, kind, units, **sizes)
@@ -63,7 +66,7 @@ def build_equal(vocabulary, kind, *, units, **sizes):
 
 
 class _Clock(keras.callbacks.Callback):
-    """Counts seconds of training, as if the first step, which compiles, took no longer."""
+    """Counts seconds of training; the first step, which compiles, counts as an average one."""
 
     def __init__(self):
         super().__init__()
@@ -82,22 +85,32 @@ class _Clock(keras.callbacks.Callback):
         self.seconds += passed * self.steps / max(self.steps - 1, 1)
 
 
-def train(model, draw, validation, *, steps, batch, stages, peak, verbose):
+def train(
+    model: keras.Model,
+    draw: Callable[[int], tuple[np.ndarray, np.ndarray]],
+    validation: tuple[np.ndarray, np.ndarray],
+    *,
+    steps: int,
+    batch: int,
+    stages: int,
+    peak: float,
+    verbose: int | str,
+) -> tuple[list[tuple[float, ...]], Callable[[np.ndarray, np.ndarray], dict[str, float]]]:
     """Train a character model in stages, each on fresh examples.
 
     Args:
-        model: ids → logits; it stays without an optimizer, so that it is saved small.
+        model: ids → logits; it gets no optimizer, so that its file stays small.
         draw: `draw(count) → ids, targets`.
-        validation: ids and targets, looked at after every stage.
-        steps: number of batches in all.
-        batch: rows of a batch.
-        stages: in how many parts.
-        peak: of the learning rate.
+        validation: ids and targets, evaluated after every stage.
+        steps: total number of batches.
+        batch: rows per batch.
+        stages: number of stages.
+        peak: the highest learning rate.
         verbose: as in `keras.Model.fit`.
 
     Returns:
-        Seconds of training and the validation loss after each stage, and what measures the loss and
-        accuracy of the model on ids and targets.
+        The seconds of training and the validation loss after each stage, and a function that
+        measures the loss and accuracy of the model on ids and targets.
     """
     trainer = keras.Model(model.inputs, model.outputs)
     trainer.compile(
@@ -131,34 +144,36 @@ def train(model, draw, validation, *, steps, batch, stages, peak, verbose):
     return list(zip(*curve, strict=True)), measure
 
 
-def check_kind(model):
-    """Return the kinds of model that a name means.
+def check_kind(model: str) -> list[str]:
+    """Return the kinds of model that a name stands for.
 
     Raises:
-        ValueError: it means none.
+        ValueError: there is no such kind.
     """
     if model != "all" and model not in LABELS:
         raise ValueError(f"model must be all or one of {', '.join(LABELS)}, got {model!r}")
     return list(LABELS) if model == "all" else [model]
 
 
-FULL = {
+FULL: dict[str, Any] = {
     "model": {"units": 128, "num_layers": 4, "num_heads": 4, "key_dim": 32, "embedding": 64},
     "training": {"steps": 1500, "batch": 32, "stages": 10, "peak": 2e-3},
     "window": 64,
 }
-QUICK = {
+QUICK: dict[str, Any] = {
     "model": {"units": 16, "num_layers": 1, "num_heads": 2, "key_dim": 8, "embedding": 8},
     "training": {"steps": 20, "batch": 8, "stages": 2, "peak": 1e-2},
     "window": 32,
 }
 
 
-def prepare(text, model, quick):
-    """Load a text and check what the experiment is asked for, before any work.
+def prepare(
+    text: Path | str, model: str, quick: bool
+) -> tuple[list[str], str, Characters, np.ndarray, np.ndarray]:
+    """Load a text and check the options of the experiment, before any work.
 
     Returns:
-        The kinds of model, the text, its `Characters`, and the ids to train and to validate on.
+        The kinds of model, the text, its `Characters`, and the ids for training and validation.
 
     Raises:
         ValueError: there is no such model, or the text cannot be used; the message says why.
@@ -171,47 +186,60 @@ def prepare(text, model, quick):
     return kinds, text, characters, *split_text(characters.encode(text), sizes_of(quick)["window"])
 
 
-def check(*, quick=False, text="bundled", model="all"):
-    """Check what the experiment on a text is asked for, see `prepare`."""
+def check(*, quick: bool = False, text: Path | str = "bundled", model: str = "all") -> None:
+    """Check the options of the experiment on a text; see `prepare`."""
     prepare(text, model, quick)
 
 
-def sizes_of(quick):
+def sizes_of(quick: bool) -> dict[str, Any]:
     """Return the sizes of the experiment on a text."""
     return QUICK if quick else FULL
 
 
-def run_characters(folder, *, seed, quick, verbose, text="bundled", model="all"):
-    """Train the kinds of model on a text, at equal numbers of weights and of steps."""
+def run_characters(
+    folder: Path,
+    *,
+    seed: int,
+    quick: bool,
+    verbose: int | str,
+    text: Path | str = "bundled",
+    model: str = "all",
+) -> tuple[list[Figure], list[str]]:
+    """Train the kinds of model on a text, with equal numbers of weights and of steps."""
     for place in (folder, *(folder / kind for kind in check_kind(model))):
         check_place(place)
     kinds, text, characters, part, validation = prepare(text, model, quick)
     sizes = sizes_of(quick)
     ids, targets = covering_windows(validation, sizes["window"])
-    figures, curves, writers, losses = [], {}, {}, {}
+    figures, writers, losses = [], {}, {}
+    curves: dict[str, Any] = {}
     for kind in kinds:
         if verbose:
             print(f"{LABELS[kind]}: {len(part):,} characters of text")
         keras.utils.set_random_seed(seed)
-        rng = np.random.default_rng([seed, 0])  # all kinds see the same
-        model = build_equal(len(characters), kind, **sizes["model"])
+        rng = np.random.default_rng([seed, 0])  # all kinds see the same text
+        built = build_equal(len(characters), kind, **sizes["model"])
+
+        def draw(count, rng=rng):
+            return draw_windows(part, count, sizes["window"], rng)
+
         curves[LABELS[kind]], measure = train(
-            model,
-            lambda count, rng=rng: draw_windows(part, count, sizes["window"], rng),
+            built,
+            draw,
             (ids[::8], targets[::8]),
             **sizes["training"],
             verbose=verbose,
         )
         losses[kind] = measure(ids, targets)["nats"]
-        writers[kind] = Writer(model, characters, sizes["window"], {"kind": kind})
+        writers[kind] = Writer(built, characters, sizes["window"], {"kind": kind})
         writers[kind].save(folder / kind)
         seconds = curves[LABELS[kind]][0][-1]
         figures += [
-            Figure(f"{LABELS[kind]}: weights", model.count_params()),
+            Figure(f"{LABELS[kind]}: weights", built.count_params()),
             Figure(f"{LABELS[kind]}: validation loss", losses[kind], "nats a character"),
             Figure(f"{LABELS[kind]}: seconds of training", seconds, "s"),
         ]
-    best = min(losses, key=losses.get)
+    best = min(losses, key=losses.__getitem__)
     writers[best].save(folder)
     bar = {"at_most": 1.9} if is_tiny_shakespeare(text) else {}
     figures.append(Figure("best: validation loss", losses[best], "nats a character", **bar))
@@ -224,12 +252,12 @@ def run_characters(folder, *, seed, quick, verbose, text="bundled", model="all")
         curves,
         xlabel="seconds of training",
         ylabel="validation loss (nats a character)",
-        title="Characters, with and without a look back",
+        title="Characters, with and without attention",
         path=folder / CURVES,
     )
     beginning = text[len(part) :][: sizes["window"]]
     _write_sample(folder / SAMPLE, writers[best], beginning, seed, verbose)
-    looking = [kind for kind in sorted(losses, key=losses.get) if kind != "lstm"]
+    looking = [kind for kind in sorted(losses, key=losses.__getitem__) if kind != "lstm"]
     if not looking:
         return figures, [CURVES]
     _plot_looks(folder / LOOKS, writers[looking[0]], beginning, LABELS[looking[0]])
@@ -237,7 +265,7 @@ def run_characters(folder, *, seed, quick, verbose, text="bundled", model="all")
 
 
 def _write_sample(path, writer, text, seed, verbose):
-    """Let a writer go on from the first line of a text, and keep what it wrote."""
+    """Let a writer continue the first line of a text, and save the result."""
     prompt = "".join(text.lstrip("\n").partition("\n")[:2]) or text
     sample = prompt + writer(prompt, 400, seed=seed)
     with written_whole(path) as part:
@@ -247,7 +275,7 @@ def _write_sample(path, writer, text, seed, verbose):
 
 
 def _plot_looks(path, writer, text, label):
-    """Draw where a writer looks back in a text: the head that looks back the farthest."""
+    """Draw the attention of the head that attends farthest back in a text."""
     text = text[:48]
     back = np.arange(len(text))[:, None] - np.arange(len(text))
     heads = [head for weights in writer.attend(text) for head in weights]
@@ -256,21 +284,21 @@ def _plot_looks(path, writer, text, label):
         farthest,
         ["⏎" if letter == "\n" else letter for letter in text],
         ["⏎" if letter == "\n" else letter for letter in text],
-        axis_names=("character", "looks back to"),
-        title=f"{label}: the head that looks back the farthest",
+        axis_names=("character", "attends to"),
+        title=f"{label}: the head that attends farthest back",
         path=path,
     )
 
 
-# Of right answers where no pair was told in between, and where three quarters of all were
-RECALL_BARS = {"lstm": ({"at_least": 0.5}, {"at_most": 0.3})}
-RECALL_FULL = {
+# Of right answers with no pair told in between, and with at least three quarters of all pairs
+RECALL_BARS: dict[str, Any] = {"lstm": ({"at_least": 0.5}, {"at_most": 0.3})}
+RECALL_FULL: dict[str, Any] = {
     "model": {"units": 64, "num_layers": 2, "num_heads": 4, "key_dim": 16, "embedding": 32},
     "training": {"steps": 1500, "batch": 32, "stages": 5, "peak": 3e-3},
     "task": {"pairs": 16, "questions": 8},
     "rows": 3000,
 }
-RECALL_QUICK = {
+RECALL_QUICK: dict[str, Any] = {
     "model": {"units": 16, "num_layers": 1, "num_heads": 2, "key_dim": 8, "embedding": 8},
     "training": {"steps": 20, "batch": 16, "stages": 2, "peak": 1e-2},
     "task": {"pairs": 4, "questions": 2},
@@ -278,8 +306,10 @@ RECALL_QUICK = {
 }
 
 
-def run_recall(folder, *, seed, quick, verbose):
-    """Ask for what was told before, just now and long ago."""
+def run_recall(
+    folder: Path, *, seed: int, quick: bool, verbose: int | str
+) -> tuple[list[Figure], list[str]]:
+    """Ask for values that were told just now or long ago."""
     sizes = RECALL_QUICK if quick else RECALL_FULL
     task = sizes["task"]
     test = key_recall(sizes["rows"], np.random.default_rng([seed, 1]), **task)
@@ -290,7 +320,7 @@ def run_recall(folder, *, seed, quick, verbose):
         if verbose:
             print(f"{label}: {task['pairs']} pairs, {task['questions']} questions")
         keras.utils.set_random_seed(seed)
-        rng = np.random.default_rng([seed, 0])  # all kinds see the same
+        rng = np.random.default_rng([seed, 0])  # all kinds see the same rows
         model = build_equal(len(RECALL_CHARACTERS), kind, **sizes["model"])
 
         def draw(count, rng=rng):
@@ -311,7 +341,7 @@ def run_recall(folder, *, seed, quick, verbose):
     plot_curves(
         curves,
         xlabel="pairs told between a pair and its question",
-        ylabel="share of right answers",
+        ylabel="fraction of right answers",
         title="k=7 … k? from near and from far",
         path=folder / RECALL_CURVES,
     )
@@ -319,7 +349,7 @@ def run_recall(folder, *, seed, quick, verbose):
 
 
 def _right(model, test, batch):
-    """Say which answers of a test are right, one after the other."""
+    """Return whether each answer of a test is right, in order."""
     logits = ops.convert_to_numpy(model.predict(test.ids, batch_size=batch, verbose=0))
     asked = test.targets > 0
     return logits.argmax(-1)[asked] == test.targets[asked]
@@ -328,13 +358,13 @@ def _right(model, test, batch):
 EXPERIMENTS = {
     "characters": Experiment(
         run=run_characters,
-        says="A text, written on by a CharRNN, by one that may look back, and by a Transformer.",
+        says="A CharRNN, a CharRNN with attention and a Transformer continue a text.",
         source="Karpathy (2015); Cheng et al. (2016); Vaswani et al. (2017)",
         check=check,
     ),
     "key-recall": Experiment(
         run=run_recall,
-        says="What was told long ago is lost to an LSTM, and at hand for who can look back.",
+        says="An LSTM loses what it was told long ago; a model with attention retrieves it.",
         source="the exercise on the CharRNN; Cheng et al. (2016), section 3",
     ),
 }

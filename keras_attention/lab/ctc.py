@@ -1,6 +1,9 @@
-"""CTC is hard attention whose sum over all choices can be computed, so that it needs no samples."""
+"""CTC is hard attention whose sum over all choices can be computed, so it needs no samples."""
 
 import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -8,45 +11,48 @@ from keras import layers, ops
 
 from keras_attention.lab.experiment import Experiment
 from keras_attention.lab.report import Figure
-from keras_attention.lab.tasks import SILENCE, speak
+from keras_attention.lab.tasks import SILENCE, Speech, speak
 from keras_attention.ops import ctc_alignment, ctc_loss
 from keras_attention.plotting import plot_attention
 from keras_attention.training import StopOnDivergence
+from keras_attention.types import Array
 
 PICTURE = "alignment.png"
-SIZES = {"labels": 6, "frames": 40, "vocabulary": 10, "noise": 0.15}
+SIZES: dict[str, Any] = {"labels": 6, "frames": 40, "vocabulary": 10, "noise": 0.15}
 
 
-def build_speller(frames, vocabulary):
-    """Frames (B, S, V) → logits (B, S, V): each frame is named by itself and its neighbours."""
+def build_speller(frames: int, vocabulary: int) -> keras.Model:
+    """Build a model that names a frame from itself and its neighbours: (B, S, V) → (B, S, V)."""
     sounds = keras.Input((frames, vocabulary), name="frames")
     x = layers.Conv1D(32, 3, padding="same", activation="relu", name="neighbours")(sounds)
     return keras.Model(sounds, layers.Dense(vocabulary, name="logits")(x), name="speller")
 
 
-def of_all_alignments(labels, logits):
-    """CTC: the frames say the labels in this order, in whatever way."""
+def of_all_alignments(labels: Array, logits: Array) -> Array:
+    """Return the CTC loss: the frames speak the labels in this order, in any alignment."""
     return ctc_loss(logits, labels, ops.ones_like(logits[..., 0], dtype="bool"))
 
 
-def of_an_even_spread(labels, logits):
-    """Every label is said by equally many frames: what one assumes who has no alignment."""
+def of_an_even_spread(labels: Array, logits: Array) -> Array:
+    """Return the loss of an even alignment, in which every label has equally many frames."""
     places = np.arange(SIZES["frames"]) * SIZES["labels"] // SIZES["frames"]
     return ops.sparse_categorical_crossentropy(
         ops.take(labels, places, axis=1), logits, from_logits=True
     )
 
 
-def transcripts(names):
-    """Take repeats and silences out of names of frames (B, S): a list of lists of labels."""
+def transcripts(names: np.ndarray) -> list[list[int]]:
+    """Remove repeats and silences from the names of frames (B, S), and return the labels."""
     return [
         [now for before, now in itertools.pairwise([SILENCE, *row]) if now not in (SILENCE, before)]
         for row in names.tolist()
     ]
 
 
-def trained(loss, speech, verbose):
-    """Train a speller with a loss."""
+def trained(
+    loss: Callable[[Array, Array], Array], speech: Speech, verbose: int | str
+) -> keras.Model:
+    """Train a speller with a loss, and return it."""
     model = build_speller(SIZES["frames"], SIZES["vocabulary"])
     model.compile(
         keras.optimizers.Adam(1e-2), loss=loss, jit_compile=keras.backend.backend() != "torch"
@@ -61,22 +67,22 @@ def trained(loss, speech, verbose):
     return model
 
 
-def run(folder, *, seed, quick, verbose):
-    """Learn to spell without knowing which frame says what, and look at what was found."""
+def run(
+    folder: Path, *, seed: int, quick: bool, verbose: int | str
+) -> tuple[list[Figure], list[str]]:
+    """Learn to spell without an alignment, and examine the one that the model finds."""
     train, test = (
         speak(np.random.default_rng([seed, part]), count, **SIZES)
         for part, count in enumerate((128 * (60 if quick else 500), 200 if quick else 2000))
     )
     figures = []
-    for name, loss, bar in (
-        ("CTC", of_all_alignments, {"at_least": 0.95}),
-        ("even spread", of_an_even_spread, {"at_most": 0.3}),
-    ):
+    bars: dict[str, dict[str, Any]] = {"CTC": {"at_least": 0.95}, "even spread": {"at_most": 0.3}}
+    for name, loss in (("CTC", of_all_alignments), ("even spread", of_an_even_spread)):
         model = trained(loss, train, verbose)
         logits = ops.convert_to_numpy(model.predict(test.frames, batch_size=200, verbose=0))
         found = transcripts(logits.argmax(-1))
         right = np.mean([a == b for a, b in zip(found, test.labels.tolist(), strict=True)])
-        figures.append(Figure(f"{name}: sequences spelled right", float(right), **bar))
+        figures.append(Figure(f"{name}: sequences spelled right", float(right), **bars[name]))
         if loss is of_all_alignments:
             alignment = _alignment(logits, test.labels)
     hits = (alignment * test.spoken).sum() / alignment.sum()

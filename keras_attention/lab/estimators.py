@@ -1,9 +1,11 @@
-"""Soft against hard attention: bias and variance of the estimates of one gradient, measured.
+"""Soft and hard attention compared: measured bias and variance of estimates of one gradient.
 
 L(θ) = Σ_z α_z ℓ_z,   ∇L = α ⊙ (ℓ − α·ℓ)
 """
 
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -19,63 +21,66 @@ from keras_attention.ops import (
     reinforce,
 )
 from keras_attention.plotting import plot_curves
+from keras_attention.types import Array
 
 SCORES, COSTS = (0.5, -0.3, 0.1), (2.0, 1.0, 4.0)
-VALUES = np.eye(3, dtype="float32")[None]  # what is read is who was looked at
+VALUES = np.eye(3, dtype="float32")[None]  # a read is the weights themselves
 PICTURE = "estimators.png"
 
 
-def cost(read):
-    """Return ℓ of what was read, (B, 1, 3) → (B, 1): Σ_z c_z √ℓ_z squared, so ℓ_z of value z."""
+def cost(read: Array) -> Array:
+    """Return the cost of a read c, (B, 1, 3) → (B, 1): (Σ_z c_z √ℓ_z)², which is ℓ_z of value z."""
     roots = ops.convert_to_tensor(np.sqrt(np.array(COSTS, "float32")))
     return ops.square(ops.sum(ops.cast(read, "float32") * roots, axis=-1))
 
 
-def expected(scores, noise):
-    """The objective itself, by enumeration: what all the others estimate."""
+def expected(scores: Array, noise: Array) -> Array:
+    """Return the objective itself, by enumeration; the other functions estimate it."""
     del noise
     weights = ops.softmax(scores, axis=-1)
     return ops.sum(weights * ops.convert_to_tensor(np.array(COSTS, "float32")), axis=-1)
 
 
-def soft(scores, noise):
-    """Read the mean of the values: no noise, but the cost of a mean is no mean of costs."""
+def soft(scores: Array, noise: Array) -> Array:
+    """Read the mean of the values: no noise, but the cost of a mean is not the mean cost."""
     del noise
     return cost(lookup(scores, ops.convert_to_tensor(VALUES)).read)
 
 
-def straight_through(scores, noise):
-    """Read one value, and pretend for the gradient that the read was soft.
+def straight_through(scores: Array, noise: Array) -> Array:
+    """Read one value, but differentiate as if the read were soft.
 
-    With this cost its mean is the soft gradient, since the gradient of a square is linear.
+    With this cost the mean is the soft gradient, because the gradient of a square is linear.
     """
     return cost(
         hard_lookup(scores, ops.convert_to_tensor(VALUES), noise=noise, straight_through=True).read
     )
 
 
-def sampled(scores, noise, baseline):
-    """Read one value, and let what it cost say how often to read it again."""
+def sampled(scores: Array, noise: Array, baseline: float) -> Array:
+    """Read one value; its cost makes it more or less likely to be read again (REINFORCE)."""
     read, picks, weights = hard_lookup(scores, ops.convert_to_tensor(VALUES), noise=noise)
     return reinforce(cost(read), log_probability(picks, weights), baseline)
 
 
-def marginal(scores, noise):
-    """−log Σ_z α_z p(y | z): exact as well, and the gradient of another objective."""
+def marginal(scores: Array, noise: Array) -> Array:
+    """Return −log Σ_z α_z p(y | z), whose gradient is exact too, but for another objective."""
     del noise
     likelihoods = ops.convert_to_tensor(-np.array(COSTS, "float32"))
     return -marginal_log_likelihood(ops.softmax(scores, axis=-1), likelihoods)
 
 
-def gradients(surrogates, count, seed):
-    """Return `count` independent estimates of the gradient for SCORES, by each surrogate.
+def gradients(
+    surrogates: Mapping[str, Callable[[Array, Array], Array]], count: int, seed: int
+) -> dict[str, np.ndarray]:
+    """Return `count` independent estimates of the gradient at SCORES from each surrogate.
 
-    Every example has scores of its own for each surrogate, all equal; one step of gradient descent
-    with the learning rate 1 moves each by its own estimate.
+    For each surrogate every example has its own copy of the scores. One step of gradient descent
+    with learning rate 1 moves each copy by its own estimate.
 
     Args:
         surrogates: functions `(scores (B, 1, 3), noise (B, 1, 3)) → (B, 1)` by name.
-        count: estimates of each.
+        count: estimates per surrogate.
         seed: random seed.
 
     Returns:
@@ -99,7 +104,7 @@ def gradients(surrogates, count, seed):
 
 
 def _repeated_scores(count):
-    """A table of scores, SCORES in each of its rows."""
+    """Return an embedding with SCORES in each row."""
 
     def initial(shape, dtype):
         return ops.convert_to_tensor(np.tile(np.array(SCORES), (count, 1)), dtype)
@@ -112,7 +117,7 @@ def _numbers(rows):
 
 
 class _Surrogate(keras.layers.Layer):
-    """What is differentiated, as a layer: (B, 1, 3) scores and noise → (B, 1)."""
+    """A surrogate as a layer: scores and noise, both (B, 1, 3) → (B, 1)."""
 
     def __init__(self, surrogate):
         super().__init__()
@@ -122,13 +127,15 @@ class _Surrogate(keras.layers.Layer):
         return self.surrogate(*inputs)
 
 
-def run(folder, *, seed, quick, verbose):
-    """Estimate one gradient in six ways, and compare each with what enumeration gives."""
+def run(
+    folder: Path, *, seed: int, quick: bool, verbose: int | str
+) -> tuple[list[Figure], list[str]]:
+    """Estimate one gradient in six ways, and compare each with the exact gradient."""
     count = 2**10 if quick else 2**17
     weights = np.exp(SCORES) / np.exp(SCORES).sum()
     mean_cost = float(weights @ COSTS)
     exact = weights * (np.array(COSTS) - mean_cost)
-    estimators = {
+    estimators: dict[str, Callable[[Array, Array], Array]] = {
         "REINFORCE, b = 0": partial(sampled, baseline=0.0),
         "REINFORCE, b = E[ℓ]": partial(sampled, baseline=mean_cost),
         "straight-through": straight_through,
@@ -146,8 +153,8 @@ def run(folder, *, seed, quick, verbose):
     curves = {name: error_by_number(estimates, exact) for name, estimates in found.items()}
     plot_curves(
         dict(list(curves.items())[:4]),
-        xlabel="estimates that are averaged",
-        ylabel="error, in lengths of the gradient",
+        xlabel="estimates in the average",
+        ylabel="error, relative to the length of the gradient",
         logarithmic="xy",
         title="Unbiased is not exact, and exact is not unbiased",
         path=folder / PICTURE,
@@ -155,7 +162,7 @@ def run(folder, *, seed, quick, verbose):
     return figures, [PICTURE]
 
 
-# What theory says: unbiased or not, and the golden variances of 2 · 10⁵ samples.
+# In theory the estimators named here are unbiased; golden variances from 2 · 10⁵ samples.
 _VARIANCES = {
     "REINFORCE, b = 0": 4.34,
     "REINFORCE, b = E[ℓ]": 0.638,
@@ -164,7 +171,7 @@ _VARIANCES = {
 
 
 def _figures(name, found, exact):
-    """Bias, in lengths of the gradient and in standard errors, and variance of some estimates."""
+    """Return the bias, relative and in standard errors, and the variance of some estimates."""
     length, off = np.linalg.norm(exact), found.mean(0) - exact
     variance = float(found.var(0).sum())
     figures = [Figure(f"{name}: bias", float(np.linalg.norm(off) / length), "of its length")]
@@ -179,8 +186,8 @@ def _figures(name, found, exact):
     ]
 
 
-def error_by_number(found, exact):
-    """Return numbers of estimates, and the root mean square error of averages of so many."""
+def error_by_number(found: np.ndarray, exact: np.ndarray) -> tuple[list[int], list[float]]:
+    """Return numbers of estimates, and the root mean square error of averages of that many."""
     numbers = [2**power for power in range(int(np.log2(len(found))) - 2)]
     means = [found.reshape(-1, number, len(exact)).mean(1) for number in numbers]
     errors = [np.sqrt(np.mean(np.sum((mean - exact) ** 2, axis=-1))) for mean in means]
@@ -190,8 +197,8 @@ def error_by_number(found, exact):
 EXPERIMENTS = {
     "estimators": Experiment(
         run=run,
-        says="Hard attention learns from unbiased but noisy estimates; soft attention from exact "
-        "gradients of something else.",
+        says="Hard attention learns from unbiased but noisy estimates; soft attention learns "
+        "from exact gradients of another objective.",
         source="Xu et al. (2015), section 4; Williams (1992)",
     )
 }

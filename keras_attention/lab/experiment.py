@@ -2,46 +2,50 @@
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import keras
 
-from keras_attention.lab.report import RESULTS_FILE, Report
+from keras_attention.lab.report import RESULTS_FILE, Figure, Report
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Something that the notes or a paper say, and a run that shows it.
+    """A claim of the notes or of a paper, and a run that shows it.
 
     Attributes:
         run: `run(folder, *, seed, quick, verbose, **options) → figures, pictures`: a list of
             `Figure` and the names of the files that it drew into the folder. A quick run does the
-            same work on less, in seconds; its figures mean nothing.
+            same work on less data, in seconds; its figures mean nothing.
         says: what it shows, in one sentence.
         source: paper and figure, table or equation.
-        variants: the options of each run that belongs into a whole table.
-        seeds: the seeds that its figures are measured with.
-        check: `check(*, quick, **options)`: raises a ValueError or an OSError where the options
-            cannot be run with; before anything is written.
+        variants: the options of each run in the full table.
+        seeds: the random seeds of its runs.
+        check: `check(*, quick, **options)`: raises a ValueError or an OSError if a run with these
+            options cannot succeed; it writes nothing.
     """
 
-    run: Callable
+    run: Callable[..., tuple[list[Figure], list[str]]]
     says: str
     source: str
-    variants: tuple = ({},)
-    seeds: tuple = (0,)
-    check: Callable = lambda **options: None
+    variants: tuple[dict[str, Any], ...] = ({},)
+    seeds: tuple[int, ...] = (0,)
+    check: Callable[..., None] = lambda **options: None
 
 
-def described(options):
-    """Write options for a report: those that were given, files by their names."""
+def described(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return options for a report: those that are not None, with files by their names."""
     return {key: Path(str(value)).name for key, value in options.items() if value is not None}
 
 
-def fingerprint(options):
-    """Return what tells data from outside from other data of the same name; "" without any."""
+def fingerprint(options: Mapping[str, Any]) -> str:
+    """Return a fingerprint of the files that options name; "" without files.
+
+    It tells apart data of the same name.
+    """
     digest, found = hashlib.sha256(), False
     for value in options.values():
         path = Path(str(value))
@@ -52,29 +56,38 @@ def fingerprint(options):
     return digest.hexdigest()[:12] if found else ""
 
 
-def check(experiment, *, seed=0, quick=False, **options):
-    """Check what an experiment is to be run with.
+def check(experiment: Experiment, *, seed: int = 0, quick: bool = False, **options: Any) -> None:
+    """Check the seed and the options of a run.
 
     Raises:
         ValueError: the seed is negative, or an option is wrong.
-        OSError: data from outside cannot be read.
+        OSError: external data cannot be read.
     """
     if seed < 0:
         raise ValueError(f"seed must be 0 or above, got {seed}")
     experiment.check(quick=quick, **options)
 
 
-def perform(name, experiment, folder, *, seed=0, quick=False, verbose="auto", **options):
-    """Run an experiment, and leave its pictures and `results.json` in a folder.
+def perform(
+    name: str,
+    experiment: Experiment,
+    folder: Path | str,
+    *,
+    seed: int = 0,
+    quick: bool = False,
+    verbose: int | str = "auto",
+    **options: Any,
+) -> Report:
+    """Run an experiment, and write its pictures and `results.json` to a folder.
 
     Args:
-        name: what the experiment is called.
+        name: name of the experiment.
         experiment: an `Experiment`.
-        folder: made if needed; results of an earlier run in it are replaced.
-        seed: of weights and examples.
+        folder: created if needed; results of an earlier run in it are replaced.
+        seed: random seed of weights and examples.
         quick: whether to do less of everything.
         verbose: as in `keras.Model.fit`.
-        **options: the experiment's own.
+        **options: options of the experiment.
 
     Returns:
         A `Report`.
@@ -88,7 +101,7 @@ def perform(name, experiment, folder, *, seed=0, quick=False, verbose="auto", **
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"expected a folder for the results, got the file '{folder}'")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / RESULTS_FILE).unlink(missing_ok=True)  # so that old figures stand by no new picture
+    (folder / RESULTS_FILE).unlink(missing_ok=True)  # no old figures beside new pictures
     keras.utils.set_random_seed(seed)
     begun = time.perf_counter()
     figures, pictures = experiment.run(folder, seed=seed, quick=quick, verbose=verbose, **options)

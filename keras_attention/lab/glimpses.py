@@ -1,6 +1,8 @@
-"""Hard attention that looks: one digit in clutter, and two digits to be read from left to right."""
+"""Hard attention by glimpses: one digit in clutter, and two digits read from left to right."""
 
+from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import keras
@@ -8,7 +10,7 @@ import numpy as np
 
 from keras_attention.lab.experiment import Experiment
 from keras_attention.lab.report import Figure
-from keras_attention.lab.tasks import load_digits, scatter_digits
+from keras_attention.lab.tasks import Scenes, load_digits, scatter_digits
 from keras_attention.models import build_deep_recurrent_attention, build_recurrent_attention
 from keras_attention.ops import glimpse
 from keras_attention.plotting import plot_curves, plot_glimpses
@@ -20,9 +22,9 @@ WHERE, CURVES = "where-it-looked.png", "curves.png"
 
 
 class Setting(NamedTuple):
-    """A task and how long to train on it: pictures of `shape` with `number` digits each."""
+    """A task and its training: pictures of `shape` with `number` digits each."""
 
-    shape: tuple
+    shape: tuple[int, int]
     number: int
     clutter: int
     pictures: int
@@ -35,8 +37,8 @@ ONE = Setting((20, 20), 1, 3, 51_200, 2_000, 40, 2e-3)
 TWO = Setting((20, 32), 2, 2, 51_200, 2_000, 20, 2e-3)
 
 
-def draw(setting, seed):
-    """Draw the pictures to learn from, and those to test with, of digits that no other shows."""
+def draw(setting: Setting, seed: int) -> list[Scenes]:
+    """Draw the training and the test pictures, which have no digit in common."""
     for_training, for_tests = load_digits()
     counts = ((for_training, setting.pictures), (for_tests, setting.tests))
     return [
@@ -52,13 +54,19 @@ def draw(setting, seed):
     ]
 
 
-def labels_of(scenes):
-    """Return labels as the models have logits: (B,) for one digit, (B, N) for several."""
+def labels_of(scenes: Scenes) -> np.ndarray:
+    """Return the labels that fit the logits of a model: (B,) for one digit, (B, N) for several."""
     return scenes.labels[:, 0] if scenes.labels.shape[1] == 1 else scenes.labels
 
 
-def train(model, setting, scenes, verbose, loss=None):
-    """Train a model with Adam, whose learning rate falls along a cosine; return its history."""
+def train(
+    model: keras.Model,
+    setting: Setting,
+    scenes: Scenes,
+    verbose: int | str,
+    loss: keras.losses.Loss | None = None,
+) -> dict[str, list[float]]:
+    """Train a model with Adam and a learning rate that falls along a cosine; return its history."""
     steps = setting.epochs * -(-len(scenes.pictures) // BATCH)
     rate = keras.optimizers.schedules.CosineDecay(setting.learning_rate, steps)
     jit = keras.backend.backend() != "torch"
@@ -73,22 +81,22 @@ def train(model, setting, scenes, verbose, loss=None):
     ).history
 
 
-def predict(model, pictures):
-    """Return logits, and locations or None."""
+def predict(model: keras.Model, pictures: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the logits, and the locations of the glimpses or None."""
     outputs = model.predict(pictures, batch_size=500, verbose=0)
     return (
         (outputs["logits"], outputs["locations"]) if isinstance(outputs, dict) else (outputs, None)
     )
 
 
-def right(logits, scenes):
-    """Say of each picture whether every label is right, (B,)."""
+def right(logits: np.ndarray, scenes: Scenes) -> np.ndarray:
+    """Return for each picture whether all its labels are right, booleans (B,)."""
     same = np.argmax(logits, axis=-1).reshape(scenes.labels.shape) == scenes.labels
     return same.all(axis=1)
 
 
-def build_dense(shape, number, parameters):
-    """Build a net with one hidden layer over the whole picture, of about so many parameters."""
+def build_dense(shape: tuple[int, int], number: int, parameters: int) -> keras.Model:
+    """Build a net with one hidden layer over the whole picture and about `parameters` weights."""
     inputs, outputs = int(np.prod(shape)), 10 * number
     hidden = max(1, round((parameters - outputs) / (inputs + 1 + outputs)))
     layers = [
@@ -100,8 +108,10 @@ def build_dense(shape, number, parameters):
     return keras.Sequential([*layers, keras.layers.Reshape((number, 10))] if number > 1 else layers)
 
 
-def picture_where(path, scenes, logits, locations, most=4):
-    """Draw some pictures that were read right, and one that was not, if there is one."""
+def picture_where(
+    path: Path | str, scenes: Scenes, logits: np.ndarray, locations: np.ndarray, most: int = 4
+) -> None:
+    """Draw the glimpses at some pictures read correctly, and at one read wrongly, if any."""
     good = right(logits, scenes)
     chosen = [*np.flatnonzero(good)[:most], *np.flatnonzero(~good)[:1]]
     pictures, looked = scenes.pictures[chosen], locations[chosen]
@@ -120,12 +130,22 @@ def picture_where(path, scenes, logits, locations, most=4):
     plot_glimpses(pictures[..., 0], looked, patches, titles, path=path)
 
 
-def run(folder, *, setting, build, bars, what, seed, quick, verbose):
+def run(
+    folder: Path,
+    *,
+    setting: Setting,
+    build: Callable[..., keras.Model],
+    bars: Mapping[str, tuple[float | None, float | None]],
+    what: str,
+    seed: int,
+    quick: bool,
+    verbose: int | str,
+) -> tuple[list[Figure], list[str]]:
     """Train the model with each policy and the dense net; return figures and pictures."""
     if quick:
         setting = setting._replace(pictures=2 * BATCH, tests=100, epochs=1)
     scenes, tests = draw(setting, seed)
-    figures, curves, parameters = [], {}, None
+    figures, curves, parameters = [], {}, 0
     for name, (at_least, at_most) in bars.items():
         if verbose:
             print(f"{name}: {what}")
@@ -142,9 +162,9 @@ def run(folder, *, setting, build, bars, what, seed, quick, verbose):
         figures.append(Figure(f"{what}, {NAMES[name]}", value, "share", at_least, at_most))
         (accuracy,) = (value for key, value in history.items() if key.endswith("accuracy"))
         curves[NAMES[name]] = (range(1, len(accuracy) + 1), accuracy)
-        if name == "learned":
+        if name == "learned" and locations is not None:
             picture_where(folder / WHERE, tests, logits, locations)
-    plot_curves(curves, xlabel="epoch", ylabel="digits right in training", path=folder / CURVES)
+    plot_curves(curves, xlabel="epoch", ylabel="training accuracy", path=folder / CURVES)
     return figures, [WHERE, CURVES]
 
 
@@ -167,7 +187,8 @@ EXPERIMENTS = {
             },
             what="digit right",
         ),
-        says="A network that learns where to look reads far more digits than one that stares.",
+        says="A network that learns where to take its glimpses reads far more digits than one "
+        "whose glimpses stay at the centre.",
         source="Mnih et al. (2014), table 2",
     ),
     "two-digits": Experiment(

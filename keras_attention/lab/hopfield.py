@@ -1,7 +1,11 @@
-"""Hopfield retrieval: a pattern comes back from a part of it, and what that has to do with scores.
+"""Hopfield retrieval: attention completes a pattern from a part of it.
 
-ξ ← Xᵀ softmax(β X ξ)   beside   ξ ← sign(Xᵀ X ξ)
+ξ ← Xᵀ softmax(β X ξ)   compared with   ξ ← sign(Xᵀ X ξ)
 """
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from keras import ops
@@ -17,17 +21,17 @@ WIDTH, STEPS = 64, 5
 NUMBERS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 
 
-def modern(patterns, broken):
-    """A lookup again and again, eq. 3 of Ramsauer et al.: numbers (S, K), (T, K) → (T, K)."""
+def modern(patterns: np.ndarray, broken: np.ndarray) -> np.ndarray:
+    """Repeat a lookup, eq. 3 of Ramsauer et al. (2020): patterns (S, K), (T, K) → (T, K)."""
     layer = Hopfield(strength=1.0, steps=STEPS)
     read = layer(ops.convert_to_tensor(broken[None]), ops.convert_to_tensor(patterns[None]))
     return ops.convert_to_numpy(read)[0]
 
 
-def classical(patterns, broken):
-    """Hopfield (1982): the patterns are added up in one matrix, without self-connections.
+def classical(patterns: np.ndarray, broken: np.ndarray) -> np.ndarray:
+    """Retrieve as in Hopfield (1982): one matrix sums the patterns, without self-connections.
 
-    All signs change at once, where Hopfield's take turns.
+    All signs are updated at once; Hopfield updates one at a time.
     """
     connections = patterns.T @ patterns / patterns.shape[1]
     np.fill_diagonal(connections, 0)
@@ -39,21 +43,25 @@ def classical(patterns, broken):
 RULES = {"attention, again and again": modern, "Hopfield 1982": classical}
 
 
-def half_erased(patterns):
+def half_erased(patterns: np.ndarray) -> np.ndarray:
     """Set the second half of each pattern to 0."""
     return np.where(np.arange(patterns.shape[1]) < patterns.shape[1] // 2, patterns, 0.0).astype(
         "float32"
     )
 
 
-def share_restored(rule, patterns, asked=200):
-    """Return the share of half-erased patterns (±1) whose every sign comes back."""
+def share_restored(
+    rule: Callable[[np.ndarray, np.ndarray], np.ndarray], patterns: np.ndarray, asked: int = 200
+) -> float:
+    """Return the fraction of the first `asked` patterns (±1) that are restored from a half."""
     wanted = patterns[:asked]
     return float(np.mean(np.all(np.sign(rule(patterns, half_erased(wanted))) == wanted, axis=1)))
 
 
-def run(folder, *, seed, quick, verbose):
-    """Store ever more patterns, erase half of each, and ask for the whole."""
+def run(
+    folder: Path, *, seed: int, quick: bool, verbose: int | str
+) -> tuple[list[Figure], list[str]]:
+    """Store more and more patterns, and retrieve each from one half of it."""
     rng = np.random.default_rng([seed, 0])
     numbers, draws = (NUMBERS[:6], 1) if quick else (NUMBERS, 10)
     curves = {}
@@ -68,7 +76,7 @@ def run(folder, *, seed, quick, verbose):
     plot_curves(
         curves,
         xlabel=f"stored patterns of {WIDTH} random signs",
-        ylabel="share wholly restored from a half",
+        ylabel="fraction restored from one half",
         logarithmic="x",
         path=folder / CURVES,
     )
@@ -88,13 +96,14 @@ def run(folder, *, seed, quick, verbose):
         for number, share in zip(numbers, shares, strict=True)
         if number in (4, 32, 256, 2048)
     ]
+    bars: tuple[dict[str, Any], ...] = ({"at_least": 10}, {"at_most": 5})
     figures += [
         Figure(
             f"{name}: of ten digits restored",
             float(np.sum(np.all(np.sign(found) == patterns, axis=1))),
-            **({"at_least": 10} if name in list(RULES)[:1] else {"at_most": 5}),
+            **bar,
         )
-        for name, found in restored.items()
+        for (name, found), bar in zip(restored.items(), bars, strict=True)
     ]
     return figures, [CURVES, PICTURE]
 
@@ -112,7 +121,7 @@ def _bar(name, number):
 EXPERIMENTS = {
     "hopfield": Experiment(
         run=run,
-        says="A lookup whose read is the next query completes a pattern of which half is gone.",
+        says="A lookup whose read becomes the next query completes a half-erased pattern.",
         source="Ramsauer et al. (2020), eq. 3; Hopfield (1982)",
     )
 }

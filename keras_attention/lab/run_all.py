@@ -1,5 +1,6 @@
-"""All experiments of the lab, one after the other, and the page that shows what they measured."""
+"""All experiments of the lab in turn, and the page that shows what they measured."""
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ PAGE_FILE = "results.md"
 
 
 class Run(NamedTuple):
-    """One run that belongs into the whole table; `folder` is its name in the collection."""
+    """One run of the full table; `folder` is its name in the collection."""
 
     folder: str
     name: str
@@ -20,13 +21,15 @@ class Run(NamedTuple):
     seed: int
 
 
-def runs_of(experiments, outside=None):
-    """List the runs of a whole table, in order.
+def runs_of(
+    experiments: Mapping[str, Experiment], outside: Mapping[str, dict[str, Any]] | None = None
+) -> list[Run]:
+    """List the runs of the full table, in order.
 
     Args:
         experiments: `Experiment`s by name.
-        outside: options by name of an experiment, for data from outside, such as
-            `{"babi": {"data": "en-10k"}}`: its variants are run with these as well.
+        outside: further options by name of an experiment, for external data, such as
+            `{"babi": {"data": "en-10k"}}`: each of its variants is also run with these.
 
     Returns:
         A list of `Run`s.
@@ -47,14 +50,22 @@ def _folder_name(name, options, seed):
     return "-".join([*parts, *(["seed", str(seed)] if seed else [])])
 
 
-def perform_all(runs, folder, *, quick=False, verbose="auto", tell=print):
-    """Perform runs that are not in the folder yet, a folder each, and write the page.
+def perform_all(
+    runs: Sequence[Run],
+    folder: Path | str,
+    *,
+    quick: bool = False,
+    verbose: int | str = "auto",
+    tell: Callable[[str], object] = print,
+) -> dict[str, Report]:
+    """Perform the runs that are not in the folder yet, and write the page.
 
-    All are checked first, so that nothing is found wrong when hours have passed.
+    Each run has a folder of its own. All runs are checked first, so that a wrong option does not
+    fail after hours of work.
 
     Args:
         runs: `Run`s.
-        folder: where they go; a report that is there from the same run is used as it is.
+        folder: folder of the collection; a report of the same run found there is used as it is.
         quick: as in `perform`.
         verbose: as in `keras.Model.fit`.
         tell: called with a line before each run.
@@ -64,11 +75,12 @@ def perform_all(runs, folder, *, quick=False, verbose="auto", tell=print):
 
     Raises:
         ValueError: an option of a run is wrong, or a training diverged.
-        OSError: data from outside cannot be read, or the folder cannot be written to.
+        OSError: external data cannot be read, or the folder cannot be written to.
     """
     for run in runs:
         check(run.experiment, seed=run.seed, quick=quick, **run.options)
-    reports, folder = {}, Path(folder)
+    reports: dict[str, Report] = {}
+    folder = Path(folder)
     for place, run in enumerate(runs, start=1):
         reports[run.folder] = _found(folder / run.folder, run, quick)
         state = " (found)" if reports[run.folder] else ""
@@ -89,7 +101,7 @@ def perform_all(runs, folder, *, quick=False, verbose="auto", tell=print):
 
 
 def _found(folder, run, quick):
-    """Return the report of the same run, if it is there."""
+    """Return the report of the same run, or None."""
     if not (folder / RESULTS_FILE).is_file():
         return None
     report = Report.load(folder)
@@ -98,22 +110,22 @@ def _found(folder, run, quick):
     return report if found == wanted else None
 
 
-def results_page(runs, reports):
-    """Write reports as Markdown: a section an experiment, a table of figures, the pictures."""
+def results_page(runs: Iterable[Run], reports: Mapping[str, Report]) -> str:
+    """Return reports as Markdown: a section per experiment with its figures and pictures."""
     lines = [
         "# The lab: every figure as it was measured",
         "",
         "`keras-attention lab all` runs the experiments and writes this page; "
-        "`keras-attention lab` lists them, each a command of its own. Where there are several "
-        "seeds, their figures stand side by side, in order.",
+        "`keras-attention lab` lists them; each has a command of its own. The figures of several "
+        "seeds stand side by side, in order.",
     ]
-    groups = {}
+    groups: dict[str, list[Run]] = {}
     for run in runs:
         if run.folder in reports:
             command = [run.name, *(f"--{k} {v}" for k, v in described(run.options).items())]
             groups.setdefault(" ".join(command), []).append(run)
-    for command, members in groups.items():
-        lines += ["", *_section(command, members, [reports[run.folder] for run in members])]
+    for title, members in groups.items():
+        lines += ["", *_section(title, members, [reports[run.folder] for run in members])]
     return "\n".join(lines) + "\n"
 
 

@@ -1,10 +1,11 @@
-"""Questions about stories: what several looks into a memory are for, and what the order is.
+"""Questions about stories: why a memory network needs several hops, and the order of sentences.
 
 Where is the football?  →  Mary got the football.  →  Mary went to the garden.  →  garden
 """
 
 import math
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -18,36 +19,45 @@ from keras_attention.lab.tasks import (
     load_babi,
     story_arrays,
 )
-from keras_attention.lab.tasks.stories import TASKS, longest
+from keras_attention.lab.tasks.stories import TASKS, Question, StoryArrays, longest
 from keras_attention.models import build_memory_network, memory_hops, set_linear
 from keras_attention.plotting import plot_curves, plot_hops
 
 CURVES, PICTURE, BASELINE_PICTURE = "curves.png", "hops.png", "hops-baseline.png"
-HOPS = {1: 1, 2: 3}  # by task, where nobody says
+HOPS = {1: 1, 2: 3}  # the default for each task
 QUESTIONS, TESTED = 10_000, 1000
 UNITS, SENTENCES, BATCH, LEARNING_RATE = 20, 50, 128, 0.01
-DRAWN = 12  # most sentences of a story that is drawn
+DRAWN = 12  # most sentences of a drawn story
 
 
 class Data(NamedTuple):
-    """Arrays to train, validate and test with; the words by id; the test questions as text."""
+    """Arrays for training, validation and test; the words by id; the test questions as text."""
 
-    train: tuple
-    validation: tuple
-    test: tuple
-    words: list
-    questions: list
+    train: StoryArrays
+    validation: StoryArrays
+    test: StoryArrays
+    words: list[str]
+    questions: list[Question]
 
 
-def run(folder, *, seed, quick, verbose, task=1, data=None, hops=None):
-    """Train a memory network on a task of bAbI, and beside it one that lacks what the task needs.
+def run(
+    folder: Path,
+    *,
+    seed: int,
+    quick: bool,
+    verbose: int | str,
+    task: int = 1,
+    data: Path | str | None = None,
+    hops: int | None = None,
+) -> tuple[list[Figure], list[str]]:
+    """Train a memory network on a bAbI task, and a baseline without what the task needs.
 
-    Task 1 hangs on the order of the sentences, so the other one has no times; task 2 takes two
-    facts for an answer, so the other one looks but once.
+    Task 1 depends on the order of the sentences, so its baseline has no times. Task 2 needs two
+    facts for an answer, so its baseline has a single hop.
     """
     hops = HOPS[task] if hops is None else hops
     examples = _prepare(task, data, seed, quick)
-    contenders = {_count(hops): {"hops": hops}}
+    contenders: dict[str, dict[str, Any]] = {_count(hops): {"hops": hops}}
     if task == 1:
         contenders["without times"] = {"hops": hops, "times": False}
     else:
@@ -63,8 +73,8 @@ def run(folder, *, seed, quick, verbose, task=1, data=None, hops=None):
         views[name] = look(model, examples.test)
     plot_curves(
         curves,
-        xlabel="epoch; the softmax is left out in the first ones",
-        ylabel="accuracy in validation",
+        xlabel="epoch; the first ones train without the softmax",
+        ylabel="validation accuracy",
         path=folder / CURVES,
     )
     pictures = [PICTURE, BASELINE_PICTURE]
@@ -73,27 +83,33 @@ def run(folder, *, seed, quick, verbose, task=1, data=None, hops=None):
     return _figures(task, examples.test, views), [CURVES, *pictures]
 
 
-def check(*, quick=False, task=1, data=None, hops=None):
-    """Check what the experiment is asked for, and data from outside.
+def check(
+    *,
+    quick: bool = False,
+    task: int = 1,
+    data: Path | str | None = None,
+    hops: int | None = None,
+) -> None:
+    """Check the options of the experiment, and external data.
 
     Raises:
-        ValueError: there is no such task, there are too few hops or questions, or a file of bAbI
-            is broken; the message says where.
-        FileNotFoundError: a file of bAbI is missing.
+        ValueError: there is no such task, there are too few hops or questions, or a bAbI file is
+            malformed; the message says where.
+        FileNotFoundError: a bAbI file is missing.
     """
     if task not in TASKS:
         raise ValueError(f"task must be 1 or 2, got {task}")
     if hops is not None and hops < task:
         raise ValueError(
-            "hops must be at least 1, and at least 2 for task 2, where one hop is what they are "
-            f"compared with; got {hops}"
+            "hops must be at least 1, and at least 2 for task 2, whose baseline has one hop; "
+            f"got {hops}"
         )
     if data is not None:
         _prepare(task, data, 0, quick)
 
 
 def _prepare(task, data, seed, quick):
-    """Read or make the questions; part of those for training is kept for validation."""
+    """Read or generate the questions, and hold out some of the training ones for validation."""
     if data is None:
         questions, test = (
             generate_stories(number, task, np.random.default_rng([seed, stream]))
@@ -105,7 +121,7 @@ def _prepare(task, data, seed, quick):
     if quick:
         questions, test = questions[: 5 * BATCH], test[:BATCH]
     validated = max(len(questions) // 10, 1)
-    # Whole batches only: XLA would compile once more for the last one.
+    # Whole batches only: XLA would compile again for a smaller last one.
     trained = (len(questions) - validated) // BATCH * BATCH
     if trained < BATCH:
         raise ValueError(f"{len(questions)} questions are too few to train with")
@@ -118,20 +134,22 @@ def _inputs(arrays):
     return {"question": arrays.words, "story": arrays.story}
 
 
-def train(model, examples, quick=False, verbose=0):
-    """Train without the softmax until that gets no better, and then with it.
+def train(
+    model: keras.Model, examples: Data, quick: bool = False, verbose: int | str = 0
+) -> list[float]:
+    """Train without the softmax until validation stops improving, then with it.
 
-    The linear start of section 4.2 of Sukhbaatar et al. (2015). The learning rate of Adam stays as
-    it is in the first part, and falls along a cosine in the second.
+    This is the linear start of Sukhbaatar et al. (2015), section 4.2. The learning rate of Adam is
+    constant in the first part, and falls along a cosine in the second.
 
     Args:
-        model: of `build_memory_network`.
+        model: a model from `build_memory_network`.
         examples: `Data`.
-        quick: whether to train for an epoch of each kind.
+        quick: whether to train for one epoch in each part.
         verbose: as in `keras.Model.fit`.
 
     Returns:
-        The accuracy in validation after each epoch.
+        The validation accuracy after each epoch.
     """
     model.compile(
         keras.optimizers.Adam(LEARNING_RATE, global_clipnorm=40.0),
@@ -161,24 +179,24 @@ def train(model, examples, quick=False, verbose=0):
     return accuracies
 
 
-def look(model, arrays):
-    """Return the ids of the answers (N,), and where each hop looked, (N, hops, S)."""
+def look(model: keras.Model, arrays: StoryArrays) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids of the answers (N,), and the weights of each hop (N, hops, S)."""
     inputs = {name: keras.ops.convert_to_tensor(ids) for name, ids in _inputs(arrays).items()}
     outputs = memory_hops(model)(inputs)
     logits, weights = (keras.ops.convert_to_numpy(outputs[name]) for name in ("logits", "weights"))
     return logits.argmax(-1), weights
 
 
-def shares_on_facts(weights, facts):
-    """Say how often the largest weight lies on a supporting fact.
+def shares_on_facts(weights: np.ndarray, facts: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return how often the largest weight lies on a supporting fact.
 
     Args:
         weights: (N, hops, S).
         facts: booleans (N, S).
 
     Returns:
-        The share of the N questions whose largest weight of all hops does, and the shares of each
-        hop, (hops,).
+        The fraction of the N questions whose largest weight over all hops lies on a fact, and the
+        fraction for each hop, (hops,).
     """
     looked = weights.argmax(-1)
     on_a_fact = np.take_along_axis(facts, looked, axis=1)
@@ -187,7 +205,7 @@ def shares_on_facts(weights, facts):
 
 
 def _figures(task, test, views):
-    """How often each contender was right, and looked at a fact; the first is held to it."""
+    """Return how often each network was right and attended to a fact, with bars."""
     figures = []
     right, wrong = (0.98, 0.8) if task == 1 else (0.85, 0.6)
     for number, (name, (answers, _)) in enumerate(views.items()):
@@ -221,7 +239,7 @@ def _draw(examples, answers, weights, path):
     forgotten = len(question.story) - len(drawn)
     plot_hops(
         [" ".join(sentence) for sentence in drawn],
-        weights[row, :, : len(drawn)][:, ::-1],  # told from the oldest to the latest
+        weights[row, :, : len(drawn)][:, ::-1],  # the oldest sentence first
         question=" ".join(question.words) + "?",
         answer=examples.words[answers[row]],
         expected=question.answer,
@@ -237,8 +255,8 @@ def _count(hops):
 EXPERIMENTS = {
     "babi": Experiment(
         run=run,
-        says="A memory network finds the facts that an answer follows from, in as many looks as "
-        "it takes; without times the order of a story is lost.",
+        says="With enough hops a memory network finds the facts behind an answer; without times it "
+        "loses the order of the story.",
         source="Sukhbaatar et al. (2015), table 1 and figure 2; Weston et al. (2015), bAbI",
         variants=({"task": 1}, {"task": 2}),
         check=check,

@@ -1,10 +1,12 @@
-"""A character model that writes on from a prompt; save and load."""
+"""A character model that continues a prompt; saving and loading it."""
 
 import json
 import textwrap
 import zipfile
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -15,57 +17,74 @@ from keras_attention.decoding import check_options, generate
 from keras_attention.lab.tasks import Characters
 from keras_attention.models import character_attention, continuation, initial_state
 from keras_attention.storage import written_whole
+from keras_attention.types import Array
 
 FORMAT = 1
 MODEL_FILE, CONFIG_FILE = "model.keras", "config.json"
 KIND_OF_MODEL = "characters"
 MOST_CHARACTERS = 10_000
-_NOBODY = -1  # an id that no character has: nothing ends a text
+_NOBODY = -1  # an id that no character has, so that nothing ends a text
 
 
 class Writer:
-    """A character model with its characters: call it with a prompt.
+    """A character model with its characters; call it with a prompt to continue it.
 
     Args:
-        model: of `build_character_model`.
+        model: a model from `build_character_model`.
         characters: `Characters`.
-        window: most characters that the model has seen at once in training.
-        config: anything else to keep with the model, for JSON.
+        window: the most characters that the model saw at once in training.
+        config: further settings to save with the model, as JSON.
 
     Raises:
-        ValueError: the model has another number of characters, or the window is too short.
+        ValueError: the model and the characters differ in their number of ids, or the window is
+            too short.
     """
 
-    def __init__(self, model, characters, window, config=None):
+    def __init__(
+        self,
+        model: keras.Model,
+        characters: Characters,
+        window: int,
+        config: Mapping[str, Any] | None = None,
+    ):
         if model.output_shape[-1] != len(characters):
             raise ValueError(
-                f"the model writes {model.output_shape[-1]} ids, the characters have "
-                f"{len(characters)}: they do not belong together"
+                "model and characters must have the same number of ids, got "
+                f"{model.output_shape[-1]} and {len(characters)}"
             )
         if window < 2:
             raise ValueError(f"window must be at least 2, got {window}")
         self.model, self.characters, self.window = model, characters, window
         self.config = dict(config or {})
         self._attention_view = character_attention(model)
-        self._scribes = {}
+        self._scribes: dict[tuple[float, int, float], Scribe] = {}
 
-    def __call__(self, prompt, length=500, *, temperature=0.8, top_k=0, top_p=1.0, seed=0):
-        """Write on from a prompt.
+    def __call__(
+        self,
+        prompt: str,
+        length: int = 500,
+        *,
+        temperature: float = 0.8,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+    ) -> str:
+        """Continue a prompt.
 
-        Written in pieces, each by one compiled program that carries the state of the model from
-        character to character. A piece begins with the last half of a window of what is there, so
-        that the model is never further from its beginning than it was in training.
+        One compiled program writes the text in pieces, and carries the state of the model from
+        character to character. Each piece starts by reading the last half window of the text, so
+        that the model is never further from its initial state than in training.
 
         Args:
-            prompt: at least one character; of a long one only the last half of a window counts.
+            prompt: at least one character; only the last half window of a long prompt counts.
             length: characters to write.
-            temperature: 0 takes the likeliest character; above, characters are drawn.
-            top_k: draw among so many of the likeliest characters; 0: among all.
-            top_p: draw among the likeliest characters that make up this share; 1: among all.
+            temperature: 0 takes the likeliest character; above 0, characters are drawn.
+            top_k: draw among this many of the likeliest characters; 0: among all.
+            top_p: draw among the likeliest characters with this total probability; 1: among all.
             seed: random seed.
 
         Returns:
-            What comes after the prompt: a string of `length` characters.
+            The continuation, without the prompt: a string of `length` characters.
 
         Raises:
             ValueError: the prompt is empty or has characters that the model does not know, or an
@@ -81,8 +100,8 @@ class Writer:
             ids += scribe.write(ids[-(self.window // 2) :], rng)
         return self.characters.decode(ids[written : written + length])
 
-    def attend(self, text):
-        """Return where each character of a text looked back to.
+    def attend(self, text: str) -> list[np.ndarray]:
+        """Return the attention of each character of a text.
 
         Args:
             text: at most a window of characters.
@@ -101,11 +120,13 @@ class Writer:
         outputs = self._attention_view.predict_on_batch(self.characters.encode(text)[None])
         return [weights[0] for weights in outputs["decoder_self_attention"]]
 
-    def save(self, folder):
-        """Write model and configuration to a folder, made if needed, whole or not at all.
+    def save(self, folder: Path | str) -> None:
+        """Write model and configuration to a folder, whole or not at all.
+
+        The folder is created if needed.
 
         Raises:
-            ValueError: the folder has a model of another kind.
+            ValueError: the folder holds a model of another kind.
         """
         folder = Path(folder)
         check_place(folder)
@@ -126,12 +147,12 @@ class Writer:
             text.write_text(json.dumps(config, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
     @classmethod
-    def load(cls, folder):
+    def load(cls, folder: Path | str) -> "Writer":
         """Read what `save` wrote.
 
         Raises:
-            FileNotFoundError: the folder or a file of it is missing; the message says which.
-            ValueError: it holds another kind of model, one of a newer version, or a damaged file.
+            FileNotFoundError: the folder or one of its files is missing; the message says which.
+            ValueError: it holds another kind of model, another format, or a damaged file.
         """
         folder = Path(folder)
         if not folder.is_dir():
@@ -151,15 +172,15 @@ class Writer:
             return cls(model, Characters(config["characters"]), config["window"], config)
         except ValueError as error:
             raise ValueError(
-                f"{folder} is damaged, it holds no character model: {error}"
+                f"{folder} is damaged and holds no character model: {error}"
             ) from error
 
 
-def check_place(folder):
-    """Check that a folder has no model of another kind, which would be lost.
+def check_place(folder: Path | str) -> None:
+    """Check that a folder holds no model of another kind, which saving would overwrite.
 
     Raises:
-        ValueError: it has.
+        ValueError: it holds one.
     """
     path = Path(folder) / CONFIG_FILE
     if path.exists():
@@ -168,17 +189,17 @@ def check_place(folder):
         except (ValueError, AttributeError):
             kind = None
         if kind != KIND_OF_MODEL:
-            raise ValueError(f"'{folder}' holds another model; give a folder of its own")
+            raise ValueError(f"'{folder}' holds another model; choose another folder")
 
 
-def check_writing(prompt, length, seed=0, **options):
-    """Check what a `Writer` is called with, but for what hangs on its model.
+def check_writing(prompt: str, length: int, seed: int = 0, **options: Any) -> None:
+    """Check the arguments of a `Writer`, except for what depends on its model.
 
     Raises:
-        ValueError: something is out of range.
+        ValueError: an argument is out of range.
     """
     if not prompt:
-        raise ValueError("prompt must have at least one character to go on from, got none")
+        raise ValueError("prompt must have at least one character, got none")
     if not 1 <= length <= MOST_CHARACTERS:
         raise ValueError(f"length must be from 1 to {MOST_CHARACTERS:,} characters, got {length:,}")
     if seed < 0:
@@ -189,17 +210,25 @@ def check_writing(prompt, length, seed=0, **options):
 class Scribe(keras.Model):
     """The program that reads a prompt and writes until the window is full.
 
-    The prompt is read by the loop that writes: as long as there is a next character in it, that one
-    is fed instead of the one that was chosen. So one program serves prompts of any length.
+    A single loop reads and writes: while the prompt has a next character, the loop feeds it to the
+    model in place of the chosen one. So one program serves prompts of any length.
     """
 
-    def __init__(self, model, window, temperature, top_k, top_p):
+    def __init__(
+        self, model: keras.Model, window: int, temperature: float, top_k: int, top_p: float
+    ):
         super().__init__(name="scribe")
         self.decoder, self.window = continuation(model), window
-        self.options = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+        self.options: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
         self.compile(jit_compile=keras.backend.backend() != "torch")
 
-    def call(self, inputs):
+    def call(self, inputs: Mapping[str, Array]) -> Array:
+        """Return the id chosen after each id that is fed, (B, window).
+
+        Args:
+            inputs: `"prompt"`, ids (B, window), 0 where it has ended, and `"draws"`, random numbers
+                (B, window) from [0, 1).
+        """
         prompt = inputs["prompt"]
 
         def step(chosen, memory, state):
@@ -222,8 +251,8 @@ class Scribe(keras.Model):
         )
         return generated.tokens
 
-    def write(self, prompt, rng):
-        """Return the ids that come after those of a prompt, up to a whole window and one more."""
+    def write(self, prompt: Sequence[int], rng: np.random.Generator) -> list[int]:
+        """Return the ids that follow a prompt; together they are one longer than the window."""
         padded = np.zeros((1, self.window), dtype="int32")
         padded[0, : len(prompt)] = prompt
         draws = rng.random((1, self.window), dtype="float32")
@@ -238,10 +267,12 @@ def _read_config(path):
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is not the configuration of a model: {error!r}") from error
     if kind != KIND_OF_MODEL:
-        raise ValueError(f"{path} is of another kind of model, not of one that writes characters")
+        raise ValueError(
+            f"{path} describes another kind of model: expected {KIND_OF_MODEL!r}, got {kind!r}"
+        )
     if version != FORMAT:
         raise ValueError(
-            f"{path} has format {version}, this version of keras_attention reads {FORMAT}"
+            f"{path} has format {version}; this version of keras_attention reads format {FORMAT}"
         )
     if not isinstance(config.get("characters"), str) or not isinstance(config.get("window"), int):
         raise ValueError(f"{path} lacks the characters or the window of its model")

@@ -1,4 +1,4 @@
-"""Trunk 2: thin Keras layers over `ops`. Attention is returned, never stashed."""
+"""Thin Keras layers over `ops`. They return their attention and never store it."""
 
 from keras_attention.layers import scores
 from keras_attention.layers.additive_attention import AdditiveAttention

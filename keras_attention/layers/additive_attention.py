@@ -3,6 +3,8 @@
 s_tj = vᵀ tanh(W q_t + U k_j),   α_t = softmax_j(s_t),   c_t = Σ_j α_tj v_j
 """
 
+from typing import Any
+
 import keras
 
 from keras_attention.layers.base import ScoredAttention
@@ -12,12 +14,12 @@ from keras_attention.layers.weights import DEFAULTS
 
 @keras.saving.register_keras_serializable("keras_attention")
 class AdditiveAttention(ScoredAttention):
-    """Let each query read a weighted sum of the values, scored by a network with one hidden layer.
+    """Read a weighted sum of the values for each query, scored by a network with one hidden layer.
 
-    The equations are eq. 5 and 6 and appendix A.1.2 of Bahdanau et al. (2015). Our names / theirs:
-    query / s_{i−1}, key and value / h_j, weights / α_ij, read / c_i; those of the score,
-    `query_kernel` / W_a, `key_kernel` / U_a, `v` / v_a. Unlike `keras.layers.AdditiveAttention`,
-    which adds the query and the key as they are, this layer has W and U.
+    See eq. 5 and 6 and appendix A.1.2 of Bahdanau et al. (2015). Our names / theirs: query /
+    s_{i−1}, key and value / h_j, weights / α_ij, read / c_i; in the score, `query_kernel` / W_a,
+    `key_kernel` / U_a, `v` / v_a. Unlike `keras.layers.AdditiveAttention`, which adds query and key
+    directly, this layer has W and U.
 
     A single query (B, Q) is the decoder step of the lecture's model: its weights are (B, S, 1), and
     their softmax runs along axis 1, the source positions.
@@ -25,15 +27,15 @@ class AdditiveAttention(ScoredAttention):
     Args:
         units: width of the hidden layer.
         **kwargs: initializers, regularizers and constraints of W, U and v, as for
-            `keras.layers.Dense`; the rest as for every Keras layer.
+            `keras.layers.Dense`, and arguments of `keras.layers.Layer`.
 
     Call arguments:
         query: (B, T, Q), or (B, Q) for a single query.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
-        attention_mask: booleans (B, S) or (B, T, S), True where a query may attend. Padding is seen
-            unless it is masked here; implicit Keras masks are not consulted. Where a query has
-            nothing to attend to, weights and read are 0.
+        attention_mask: booleans (B, S) or (B, T, S), True where a query may attend. Implicit Keras
+            masks are ignored, so mask the padding here. A query with nothing to attend to gets
+            weights 0 and a read of 0.
         return_attention_scores: whether to return `(read, weights)`.
 
     Returns:
@@ -41,7 +43,7 @@ class AdditiveAttention(ScoredAttention):
         (B, S, 1) for a single query, float32.
 
     Raises:
-        ValueError: `units` is not positive, or a shape or the mask is not as above.
+        ValueError: if `units` is not positive, or a shape or the mask is not as above.
 
     Example:
     >>> import numpy as np
@@ -56,13 +58,13 @@ class AdditiveAttention(ScoredAttention):
         translate, arXiv:1409.0473.
     """
 
-    def __init__(self, units, **kwargs):
+    def __init__(self, units: int, **kwargs: Any):
         of_weights = {name: kwargs.pop(name) for name in DEFAULTS if name in kwargs}
         score = AdditiveScore(units, dtype=kwargs.get("dtype"), name="score", **of_weights)
         super().__init__(score, **kwargs)
         self.units = units
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         config, of_score = super().get_config(), self.score.get_config()
         del config["score"]
         return {**config, "units": self.units, **{name: of_score[name] for name in DEFAULTS}}

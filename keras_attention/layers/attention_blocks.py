@@ -1,10 +1,12 @@
-"""The three kinds of attention of a Transformer, each with its residual connection and layer norm.
+"""A Transformer's three kinds of attention, each with a residual connection and a layer norm.
 
 y = LayerNorm(x + attention(x, memory)), where the memory is
     all of x itself        `GlobalSelfAttention`, in the encoder
     x up to each position  `CausalSelfAttention`, in the decoder
     the encoder's output   `CrossAttention`, from the decoder to the encoder
 """
+
+from typing import Any
 
 import keras
 from keras import ops
@@ -13,10 +15,12 @@ from keras_attention.layers.base import Memory
 from keras_attention.layers.multi_head_attention import MultiHeadAttention
 from keras_attention.layers.residual import Residual
 from keras_attention.ops import cache_mask, causal_mask, empty_cache, extend_cache
+from keras_attention.ops.kv_cache import KVCache
+from keras_attention.types import Array, Shape
 
 
 class _AttentionBlock(Residual):
-    """What the three share: an attention layer inside a residual connection."""
+    """Base of the three blocks: an attention layer inside a residual connection."""
 
     def __init__(self, attention, norm_first=False, **kwargs):
         super().__init__(norm_first, **kwargs)
@@ -26,10 +30,10 @@ class _AttentionBlock(Residual):
         width = self.attention.compute_output_shape(query_shape, memory_shape)[-1]
         if width != query_shape[-1]:
             raise ValueError(
-                "what is read must be as wide as the query to be added to it, got a read of "
+                "the read must be as wide as the query, to which it is added, got a read of width "
                 f"{width} for query {tuple(query_shape)} and memory {tuple(memory_shape)}"
             )
-        if not self.attention.built:  # a layer that was loaded from a file comes built
+        if not self.attention.built:  # a layer loaded from a file is already built
             self.attention.build(query_shape, memory_shape)
         self.norm.build(query_shape)
 
@@ -45,14 +49,14 @@ class _AttentionBlock(Residual):
 
 @keras.saving.register_keras_serializable("keras_attention")
 class GlobalSelfAttention(_AttentionBlock):
-    """Let every position of a sentence read the whole sentence.
+    """Let every position of a sentence attend to the whole sentence.
 
     The encoder's block in figure 1 of Vaswani et al. (2017), and `GlobalSelfAttention` of the
     TensorFlow tutorial.
 
     Args:
-        attention: an attention layer of this package, or Keras' `MultiHeadAttention`, whose read
-            is as wide as the query.
+        attention: an attention layer of this package, or the `MultiHeadAttention` of Keras, whose
+            read is as wide as the query.
         norm_first: pre-norm if set, else post-norm.
         **kwargs: as for every Keras layer.
 
@@ -79,10 +83,15 @@ class GlobalSelfAttention(_AttentionBlock):
         Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
     """
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:  # type: ignore[override]  # named after call's x
         super().build(x_shape, x_shape)
 
-    def call(self, x, attention_mask=None, return_attention_scores=False):
+    def call(
+        self,
+        x: Array,
+        attention_mask: Array | None = None,
+        return_attention_scores: bool = False,
+    ) -> Array | tuple[Array, Array]:
         query = self.before(x)
         read, weights = self.attention(
             query, query, attention_mask=attention_mask, return_attention_scores=True
@@ -93,14 +102,14 @@ class GlobalSelfAttention(_AttentionBlock):
 
 @keras.saving.register_keras_serializable("keras_attention")
 class CausalSelfAttention(_AttentionBlock):
-    """Let every position of a sentence read the sentence up to itself.
+    """Let every position of a sentence attend to itself and to all earlier positions.
 
     The decoder's first block in figure 1 of Vaswani et al. (2017), and `CausalSelfAttention` of the
-    TensorFlow tutorial: no position sees what is still to be written, so that all positions can be
-    trained at once. Padding comes after the tokens, so that no token sees it.
+    TensorFlow tutorial. No position attends to later tokens, so all positions can be trained at
+    once. Padding follows the tokens, so no token attends to it.
 
-    A sentence may also come in parts, as it does when it is written token by token. Then a
-    `KVCache` holds what was projected of the tokens before.
+    A sentence may also arrive in parts, for example token by token. A `KVCache` then stores the
+    projected keys and values of the earlier tokens.
 
     Args:
         attention: `MultiHeadAttention`.
@@ -109,17 +118,18 @@ class CausalSelfAttention(_AttentionBlock):
 
     Call arguments:
         x: (B, T, D).
-        cache: a `KVCache` of the tokens before, with at least T free slots; or None if x is a whole
+        cache: a `KVCache` of the earlier tokens, with at least T free slots; None if x is a whole
             sentence.
         return_attention_scores: whether to return the weights.
-        return_cache: whether to return the `KVCache` with these tokens.
+        return_cache: whether to return the `KVCache` that includes these tokens.
 
     Returns:
-        The output (B, T, D). On request after it the weights: (B, H, T, T), 0 above the diagonal;
-        with a cache (B, H, T, P), a column a slot. On request, last, the cache for what follows.
+        The output (B, T, D). On request, the weights come next: (B, H, T, T), 0 above the diagonal,
+        or (B, H, T, P) with a cache of P slots. On request, the cache for the next tokens comes
+        last.
 
     Raises:
-        ValueError: the attention is of another kind, or a shape is not as above.
+        ValueError: `attention` is not a `MultiHeadAttention`, or a shape is not as above.
 
     Example:
     >>> import numpy as np
@@ -133,17 +143,24 @@ class CausalSelfAttention(_AttentionBlock):
         Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
     """
 
-    def __init__(self, attention, norm_first=False, **kwargs):
+    def __init__(self, attention: MultiHeadAttention, norm_first: bool = False, **kwargs: Any):
         if not isinstance(attention, MultiHeadAttention):
             raise ValueError(
                 f"attention must be a MultiHeadAttention, got {type(attention).__name__}"
             )
         super().__init__(attention, norm_first, **kwargs)
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:  # type: ignore[override]  # named after call's x
         super().build(x_shape, x_shape)
 
-    def call(self, x, *, cache=None, return_attention_scores=False, return_cache=False):
+    def call(
+        self,
+        x: Array,
+        *,
+        cache: KVCache | None = None,
+        return_attention_scores: bool = False,
+        return_cache: bool = False,
+    ) -> Array | tuple[Any, ...]:
         query, length = self.before(x), x.shape[1] or ops.shape(x)[1]
         memory = self.attention.project_memory(query)
         if cache is not None:
@@ -157,8 +174,8 @@ class CausalSelfAttention(_AttentionBlock):
         returned += [after] if return_cache else []
         return (output, *returned) if returned else output
 
-    def empty_cache(self, like, slots):
-        """Return a `KVCache` with so many slots, for as many sentences as `like` (B, …) has."""
+    def empty_cache(self, like: Array, slots: int) -> KVCache:
+        """Return an empty `KVCache` with this many slots and the batch size of `like` (B, …)."""
         attention = self.attention
         sizes = attention.num_heads, attention.key_dim, attention.value_dim
         return empty_cache(like, *sizes, slots, self.compute_dtype)
@@ -176,20 +193,20 @@ class CausalSelfAttention(_AttentionBlock):
 
 @keras.saving.register_keras_serializable("keras_attention")
 class CrossAttention(_AttentionBlock):
-    """Let every target position read the encoder's output.
+    """Let every target position attend to the encoder's output.
 
     The decoder's second block in figure 1 of Vaswani et al. (2017), and `CrossAttention` of the
     TensorFlow tutorials.
 
     Args:
-        attention: an attention layer of this package, or Keras' `MultiHeadAttention`, whose read
-            is as wide as the query.
+        attention: an attention layer of this package, or the `MultiHeadAttention` of Keras, whose
+            read is as wide as the query.
         norm_first: pre-norm if set, else post-norm.
         **kwargs: as for every Keras layer.
 
     Call arguments:
-        query: the target's tensor, (B, T, D).
-        memory: what is attended to, (B, S, E): both keys and values.
+        query: the target, (B, T, D).
+        memory: the encoder's output, (B, S, E), which provides both keys and values.
         attention_mask: booleans (B, S) or (B, T, S), True where a query may attend.
         return_attention_scores: whether to return `(output, weights)`.
 
@@ -211,7 +228,13 @@ class CrossAttention(_AttentionBlock):
         Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
     """
 
-    def call(self, query, memory, attention_mask=None, return_attention_scores=False):
+    def call(
+        self,
+        query: Array,
+        memory: Array,
+        attention_mask: Array | None = None,
+        return_attention_scores: bool = False,
+    ) -> Array | tuple[Array, Array]:
         read, weights = self.attention(
             self.before(query), memory, attention_mask=attention_mask, return_attention_scores=True
         )

@@ -1,10 +1,12 @@
-"""A recurrent decoder with attention inside its loop: one layer, no unrolled Python list.
+"""A recurrent decoder with attention inside its loop: one layer, not an unrolled Python loop.
 
 attend, then recur   c_t = attention(s_{t−1}),  s_t = cell([c_t; x_t], s_{t−1})
 recur, then attend   s_t = cell([x_t; a_{t−1}], s_{t−1}),  a_t = attention(s_t)     (input feeding)
 """
 
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import keras
 from keras import ops, tree
@@ -18,23 +20,24 @@ from keras_attention.layers.base import (
     check_shapes,
     full_mask,
 )
+from keras_attention.types import Array, Shape
 
 
 class AttentionCell(keras.layers.Layer):
-    """What both cells share: a recurrent cell, an attention, and a memory for one call.
+    """Base of both cells: a recurrent cell and an attention layer, bound to a memory in each call.
 
     Args:
-        cell: a recurrent cell of Keras, such as `keras.layers.LSTMCell`, whose first state is what
-            it outputs.
-        attention: an attention layer of the package.
+        cell: a Keras recurrent cell whose first state is its output, such as
+            `keras.layers.LSTMCell`.
+        attention: an attention layer of this package.
         **kwargs: as for every Keras layer.
 
     Raises:
-        ValueError: `attention` is no attention layer of the package or has dropout, or the cell is
-            a stack.
+        ValueError: `attention` is not an attention layer of this package or has dropout, or `cell`
+            is a stack of cells.
     """
 
-    def __init__(self, cell, attention, **kwargs):
+    def __init__(self, cell: keras.layers.Layer, attention: Attention, **kwargs: Any):
         super().__init__(**kwargs)
         if not isinstance(attention, Attention):
             raise ValueError(
@@ -43,7 +46,7 @@ class AttentionCell(keras.layers.Layer):
             )
         if getattr(attention, "dropout", 0):  # on some backends a loop cannot draw random numbers
             raise ValueError(
-                f"an attention inside a loop takes no dropout, got {attention.dropout}; give it "
+                f"attention inside a loop takes no dropout, got {attention.dropout}; give it "
                 "dropout=0.0"
             )
         if isinstance(cell, keras.layers.StackedRNNCells):
@@ -55,30 +58,32 @@ class AttentionCell(keras.layers.Layer):
         self.cell, self.attention = cell, attention
 
     @property
-    def units(self):
+    def units(self) -> int:
         """Width of the cell's output."""
         return self.cell.output_size
 
-    def build(self, inputs_shape, value_shape, key_shape=None):
+    def build(
+        self, inputs_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
+    ) -> None:
         key_shape = key_shape or value_shape
         batch, width = inputs_shape[0], inputs_shape[-1]
         query_shape = (batch, 1, self.units)
         check_policies(self, self.cell, self.attention)
-        if not self.attention.built:  # layers that were loaded from a file come built
+        if not self.attention.built:  # layers loaded from a file are already built
             self.attention.build(query_shape, value_shape, key_shape)
         self.input_width = width
-        read_shape = self.attention.compute_output_shape(query_shape, value_shape, key_shape)
+        read_shape: Any = self.attention.compute_output_shape(query_shape, value_shape, key_shape)
         self.read_width = read_shape[-1]
         if not self.cell.built:
             self.cell.build((batch, width + self.read_width))
 
-    def own_states(self, zeros):
-        """Return the states without that of the attention; `zeros(width)` makes one."""
+    def own_states(self, zeros: Callable[[int], Array]) -> list[Array]:
+        """Return the states other than the attention's; `zeros(width)` makes one of them."""
         sizes = self.cell.state_size
         return [zeros(size) for size in (sizes if isinstance(sizes, (list, tuple)) else [sizes])]
 
-    def initial_states(self, mask):
-        """Return the states before the first input, for a mask (B, S): a flat list, zeros."""
+    def initial_states(self, mask: Array) -> list[Array]:
+        """Return a flat list for a mask (B, S): zeros for own states, then the attention's."""
 
         def zeros(width):
             column = ops.zeros_like(mask[:, 0], dtype=self.compute_dtype)
@@ -86,14 +91,20 @@ class AttentionCell(keras.layers.Layer):
 
         return [*self.own_states(zeros), *self.attention.initial_state(mask)]
 
-    def over(self, value, key=None, attention_mask=None, initial_states=None):
-        """Return this cell with a memory: what `keras.layers.RNN` takes for a cell.
+    def over(
+        self,
+        value: Array,
+        key: Array | None = None,
+        attention_mask: Array | None = None,
+        initial_states: Sequence[Array] | None = None,
+    ) -> loop.Cell:
+        """Bind this cell to a memory and return the result, a cell for `keras.layers.RNN`.
 
         Args:
             value: (B, S, D).
             key: (B, S, K). Defaults to `value`.
             attention_mask: booleans (B, S).
-            initial_states: as `initial_states` returns them; None: those.
+            initial_states: a list like that of `initial_states`, which is the default.
 
         Returns:
             A `loop.Cell` whose output is a pair: (B, units) and the weights (B, S), or (B, H, S).
@@ -108,7 +119,7 @@ class AttentionCell(keras.layers.Layer):
                     f"initial_states must be a list of {len(states)} tensors {shapes}, the states "
                     f"of the cell and of the attention, got {len(initial_states)}"
                 )
-            # Keras has cast what came as an argument.
+            # Keras casts the arguments of a call, so the states may have lost their dtypes.
             states = [
                 ops.cast(given, state.dtype)
                 for given, state in zip(initial_states, states, strict=True)
@@ -128,14 +139,16 @@ class AttentionCell(keras.layers.Layer):
 
         return loop.Cell(step, states)
 
-    def advance(self, inputs, states, attend_once):
+    def advance(
+        self, inputs: Array, states: list[Array], attend_once: Callable[[Array], Any]
+    ) -> tuple[Array, Array, list[Array], list[Array]]:
         """Take one step: inputs (B, E) → output, weights (B, S), own states, attention's state.
 
         `attend_once(query (B, Q))` returns the read (B, D), the weights and the attention's state.
         """
         raise NotImplementedError
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "cell": keras.saving.serialize_keras_object(self.cell),
@@ -143,7 +156,7 @@ class AttentionCell(keras.layers.Layer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "AttentionCell":
         parts = {
             name: keras.saving.deserialize_keras_object(config[name])
             for name in ("cell", "attention")
@@ -155,14 +168,16 @@ class AttentionCell(keras.layers.Layer):
 class AttendThenRecur(AttentionCell):
     """The decoder step of Bahdanau et al. (2015), appendix A.2.2, and of the lecture's model.
 
-    The state before, s_{t−1}, asks; what is read, c_t, enters the cell beside the input:
-    s_t = cell([c_t; x_t], s_{t−1}). The output is the cell's.
+    The previous state s_{t−1} is the query. The read c_t and the input enter the cell together:
+    s_t = cell([c_t; x_t], s_{t−1}). The output is that of the cell.
 
     References:
         Bahdanau, Cho, Bengio (2015), arXiv:1409.0473.
     """
 
-    def advance(self, inputs, states, attend_once):
+    def advance(
+        self, inputs: Array, states: list[Array], attend_once: Callable[[Array], Any]
+    ) -> tuple[Array, Array, list[Array], list[Array]]:
         read, weights, state = attend_once(states[0])
         inputs = ops.concatenate([ops.cast(read, inputs.dtype), inputs], axis=-1)
         output, states = self.cell(inputs, states)
@@ -173,18 +188,20 @@ class AttendThenRecur(AttentionCell):
 class RecurThenAttend(AttentionCell):
     """The decoder step of Luong et al. (2015), section 3.3, with input feeding.
 
-    The new state, s_t, asks, and what the attention returns, a_t, enters the cell with the next
-    input: s_t = cell([x_t; a_{t−1}], s_{t−1}). The output is a_t; with `LuongAttention` it is the
-    paper's h̃_t. Before the first step a is 0.
+    The new state s_t is the query. The read a_t enters the cell with the next input:
+    s_t = cell([x_t; a_{t−1}], s_{t−1}). The output is a_t; with `LuongAttention` it is the paper's
+    h̃_t. Before the first step, a is 0.
 
     References:
         Luong, Pham, Manning (2015), arXiv:1508.04025.
     """
 
-    def own_states(self, zeros):
+    def own_states(self, zeros: Callable[[int], Array]) -> list[Array]:
         return [*super().own_states(zeros), zeros(self.read_width)]
 
-    def advance(self, inputs, states, attend_once):
+    def advance(
+        self, inputs: Array, states: list[Array], attend_once: Callable[[Array], Any]
+    ) -> tuple[Array, Array, list[Array], list[Array]]:
         *states, before = states
         inputs = ops.concatenate([inputs, ops.cast(before, inputs.dtype)], axis=-1)
         output, states = self.cell(inputs, states)
@@ -195,7 +212,7 @@ class RecurThenAttend(AttentionCell):
 
 @keras.saving.register_keras_serializable("keras_attention")
 class AttentionRNN(keras.layers.Layer):
-    """Run a cell with attention over a sequence, as one loop (`keras.layers.RNN`).
+    """Run a cell with attention over a sequence in one loop (`keras.layers.RNN`).
 
     Args:
         cell: `AttendThenRecur` or `RecurThenAttend`.
@@ -203,19 +220,19 @@ class AttentionRNN(keras.layers.Layer):
 
     Call arguments:
         sequence: inputs (B, T, E).
-        value: what is attended to, (B, S, D).
+        value: the memory, (B, S, D).
         key: (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S), True where a step may attend.
-        initial_states: a flat list of tensors, as `cell.initial_states(mask)` and a call with
-            `return_state` give it; None: those of `cell.initial_states`.
+        initial_states: a flat list of tensors, as returned by a call with `return_state`. Defaults
+            to `cell.initial_states(mask)`.
         return_attention_scores: whether to return `(output, weights)`.
-        return_distribution: whether to return the distribution too, after the weights; see
+        return_distribution: whether to return the weights, then the distribution; see
             `HardAttention`.
-        return_state: whether to return the states after the last step as the last item.
+        return_state: whether to return the final states, as the last item.
 
     Returns:
-        The output (B, T, units), or as wide as the read for `RecurThenAttend`; and on request the
-        weights (B, T, S), or (B, H, T, S), float32, and a flat list of states.
+        The output (B, T, units), or as wide as the read for `RecurThenAttend`; on request also the
+        weights (B, T, S) or (B, H, T, S), float32, and a flat list of states.
 
     Raises:
         ValueError: a shape or the mask is not as above.
@@ -229,32 +246,34 @@ class AttentionRNN(keras.layers.Layer):
     (2, 3, 13)
     """
 
-    def __init__(self, cell, **kwargs):
+    def __init__(self, cell: AttentionCell, **kwargs: Any):
         super().__init__(**kwargs)
         if not isinstance(cell, AttentionCell):
             raise ValueError(f"cell must be AttendThenRecur or RecurThenAttend, got {cell!r}")
         self.supports_masking = True
         self.cell = cell
 
-    def build(self, sequence_shape, value_shape, key_shape=None):
+    def build(
+        self, sequence_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
+    ) -> None:
         check_shapes(sequence_shape, value_shape, key_shape or value_shape)
         check_policies(self, self.cell)
-        if not self.cell.built:  # a cell that was loaded from a file comes built
+        if not self.cell.built:  # a cell loaded from a file is already built
             self.cell.build(sequence_shape, value_shape, key_shape)
 
     def call(
         self,
-        sequence,
-        value,
-        key=None,
+        sequence: Array,
+        value: Array,
+        key: Array | None = None,
         *,
-        attention_mask=None,
-        initial_states=None,
-        return_attention_scores=False,
-        return_distribution=False,
-        return_state=False,
-        training=None,
-    ):
+        attention_mask: Array | None = None,
+        initial_states: Sequence[Array] | None = None,
+        return_attention_scores: bool = False,
+        return_distribution: bool = False,
+        return_state: bool = False,
+        training: bool | None = None,
+    ) -> Array | tuple[Any, ...]:
         check_shapes(sequence.shape, value.shape, (value if key is None else key).shape)
         if sequence.shape[-1] != self.cell.input_width:
             raise ValueError(
@@ -266,7 +285,8 @@ class AttentionRNN(keras.layers.Layer):
         noise = self.cell.attention.draw_noise(noise_shape) if training else None
         with self._dropout(sequence, cell):
             (output, weights), states = loop.run(cell, sequence, noise)
-        weights = tree.map_structure(lambda each: ops.swapaxes(each, 1, -2), weights)  # of heads
+        # The loop puts the steps before the heads.
+        weights = tree.map_structure(lambda each: ops.swapaxes(each, 1, -2), weights)
         weights, distribution = both(weights)
         returned = [output]
         returned += [weights] if return_attention_scores or return_distribution else []
@@ -276,7 +296,7 @@ class AttentionRNN(keras.layers.Layer):
 
     @contextmanager
     def _dropout(self, sequence, bound):
-        """Make the dropout masks of a Keras cell before the loop, and forget them after it."""
+        """Make the dropout masks of a Keras cell before the loop and reset them after it."""
         cell = self.cell.cell
         if not hasattr(cell, "get_dropout_mask"):
             yield
@@ -291,10 +311,10 @@ class AttentionRNN(keras.layers.Layer):
             cell.reset_dropout_mask()
             cell.reset_recurrent_dropout_mask()
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "cell": keras.saving.serialize_keras_object(self.cell)}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "AttentionRNN":
         cell = keras.saving.deserialize_keras_object(config["cell"])
         return cls(**{**config, "cell": cell})

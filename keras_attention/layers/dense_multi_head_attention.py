@@ -1,9 +1,10 @@
-"""Multi-head attention from dense layers and a reshape, as one would write it on a blackboard.
+"""Multi-head attention from dense layers and a reshape, as written on a blackboard.
 
 (B, T, H·K) → (B, T, H, K) → (B, H, T, K);   head = softmax(Q Kᵀ / √K) V;   read = concat(heads) W^O
 """
 
 import math
+from typing import Any
 
 import keras
 from keras import layers, ops
@@ -11,26 +12,27 @@ from keras import layers, ops
 from keras_attention.layers.base import Attention, Memory
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import dot, lookup
+from keras_attention.types import Array, Shape
 
 SCALES = ("head", "total")
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class DenseMultiHeadAttention(WeightedLayer, Attention):
-    """Let each query read a memory through several heads, section 3.2.2 of Vaswani et al. (2017).
+    """Let each query attend to a memory with several heads, section 3.2.2 of Vaswani et al. (2017).
 
-    The construction of the lecture notes: one `Dense` layer makes the queries of all heads, and a
-    reshape cuts them apart. Given the same weights it equals `MultiHeadAttention`, which has a
-    kernel (D, H, K) in its place. Heads are cut as (B, T, H, K), then transposed: a reshape
-    straight to (B, H, T, K) would mix times and heads, and no shape would show it.
+    This is the construction of the lecture notes: one `Dense` layer computes the queries of all
+    heads, and a reshape separates them. Given the same weights, the layer equals
+    `MultiHeadAttention`, which has a kernel (D, H, K) instead. Heads are split as (B, T, H, K) and
+    then transposed: a reshape directly to (B, H, T, K) would mix positions and heads, and no shape
+    would reveal it.
 
     Args:
         num_heads: H.
         width: H · K, the width of all heads together; the notes' d_model = n_head · d_attn.
-        scale: what the dot products are divided by the square root of. `"head"`: K, as in the paper
+        scale: the depth whose square root divides the dot products. `"head"`: K, as in the paper
             and in Keras. `"total"`: H · K, as in the tutorial that the notes link to
-            (machinelearningmastery.com), which divides once more by √H than the paper does; for
-            comparison only.
+            (machinelearningmastery.com). It divides by a further √H and serves only for comparison.
         use_bias: whether the projections have biases.
         **kwargs: initializers, regularizers and constraints of the projections, as for
             `keras.layers.Dense`; the rest as for every Keras layer.
@@ -40,15 +42,15 @@ class DenseMultiHeadAttention(WeightedLayer, Attention):
         value: (B, S, F).
         key: (B, S, E). Defaults to `value`.
         attention_mask: booleans (B, S) or (B, T, S), True where a query may attend. A query that
-            may attend to nothing gets weights 0, and its read is the bias of the last projection.
+            may attend to nothing has weights 0, and its read is the bias of the last projection.
         return_attention_scores: whether to return `(read, weights)`.
 
     Returns:
         The read (B, T, D), and on request the weights (B, H, T, S), float32.
 
     Raises:
-        ValueError: a number is not positive, `width` is no multiple of `num_heads`, there is no
-            such scale, or a shape or the mask is not as above.
+        ValueError: a number is not positive, `width` is not a multiple of `num_heads`, `scale` is
+            unknown, or a shape or the mask is not as above.
 
     Example:
     >>> import numpy as np
@@ -64,7 +66,14 @@ class DenseMultiHeadAttention(WeightedLayer, Attention):
 
     query_ranks = (3,)
 
-    def __init__(self, num_heads, width, scale="head", use_bias=True, **kwargs):
+    def __init__(
+        self,
+        num_heads: int,
+        width: int,
+        scale: str = "head",
+        use_bias: bool = True,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         if num_heads < 1 or width < 1 or width % num_heads:
             raise ValueError(
@@ -83,25 +92,31 @@ class DenseMultiHeadAttention(WeightedLayer, Attention):
         options = {"use_bias": self.use_bias, **self.weight_options()}
         return layers.Dense(width, dtype=self.dtype_policy, name=name, **options)
 
-    def build_parts(self, query_shape, value_shape, key_shape):
+    def build_parts(self, query_shape: Shape, value_shape: Shape, key_shape: Shape) -> None:
         self.to_query.build(query_shape)
         self.to_key.build(key_shape)
         self.to_value.build(value_shape)
         self.to_read = self._dense(query_shape[-1], "read")
         self.to_read.build((*query_shape[:-1], self.width))
 
-    def project_memory(self, value, key=None, attention_mask=None):
+    def project_memory(
+        self, value: Array, key: Array | None = None, attention_mask: Array | None = None
+    ) -> Memory:
         key = self._split(self.to_key(value if key is None else key))  # (B, H, S, K)
         return Memory(key, self._split(self.to_value(value)), attention_mask)
 
-    def attend(self, query, memory, state):
+    def attend(
+        self, query: Array, memory: Memory, state: list[Array]
+    ) -> tuple[Array, Array, list[Array]]:
         query = self._split(self.to_query(query))  # (B, H, T, K)
         depth = self.width // self.num_heads if self.scale == "head" else self.width
         scores = dot(query, memory.keys) / math.sqrt(depth)
         read, weights, _ = lookup(scores, memory.values, memory.mask)
         return self.to_read(self._join(read)), weights, state
 
-    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+    def compute_output_shape(
+        self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
+    ) -> Shape:
         return tuple(query_shape)
 
     def _split(self, x):
@@ -115,7 +130,7 @@ class DenseMultiHeadAttention(WeightedLayer, Attention):
             ops.transpose(heads, (0, 2, 1, 3)), (-1, ops.shape(heads)[2], self.width)
         )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_heads": self.num_heads,

@@ -1,23 +1,26 @@
 """The position-wise feed-forward network of a Transformer.
 
-FFN(x) = max(0, x W₁ + b₁) W₂ + b₂, at each position apart
+FFN(x) = max(0, x W₁ + b₁) W₂ + b₂, at each position separately
 """
+
+from typing import Any
 
 import keras
 
 from keras_attention.layers.residual import Residual
 from keras_attention.layers.weights import WeightedLayer
+from keras_attention.types import Array, Shape
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class FeedForward(WeightedLayer, Residual):
-    """Think about each position by itself, eq. 2 of Vaswani et al. (2017), with residual and norm.
+    """Transform each position separately, eq. 2 of Vaswani et al. (2017), with residual and norm.
 
-    Attention mixes positions; this does not: position t of the output hangs on position t alone.
+    Attention mixes positions; this layer does not: output t depends on input t alone.
 
     Args:
         hidden: width of the hidden layer, the paper's d_ff.
-        dropout: fraction of the output that is dropped in training.
+        dropout: fraction of the output to drop in training.
         norm_first: pre-norm if set, else post-norm.
         **kwargs: initializers, regularizers and constraints of both layers, as for
             `keras.layers.Dense`; the rest as for every Keras layer.
@@ -29,7 +32,7 @@ class FeedForward(WeightedLayer, Residual):
         (B, T, D).
 
     Raises:
-        ValueError: the hidden width is not positive.
+        ValueError: `hidden` is not positive.
 
     Example:
     >>> import numpy as np
@@ -40,7 +43,7 @@ class FeedForward(WeightedLayer, Residual):
         Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
     """
 
-    def __init__(self, hidden, dropout=0.0, norm_first=False, **kwargs):
+    def __init__(self, hidden: int, dropout: float = 0.0, norm_first: bool = False, **kwargs: Any):
         super().__init__(norm_first=norm_first, **kwargs)
         if hidden < 1:
             raise ValueError(f"hidden must be a positive integer, got {hidden}")
@@ -52,15 +55,15 @@ class FeedForward(WeightedLayer, Residual):
         options = {**self.weight_options(), **options}
         return keras.layers.Dense(width, dtype=self.dtype_policy, **options)
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:
         self.narrow = self._dense(x_shape[-1], name="narrow")
         self.norm.build(x_shape)
         self.widen.build(x_shape)
         self.narrow.build((*x_shape[:-1], self.hidden))
 
-    def call(self, x, training=None):
+    def call(self, x: Array, training: bool | None = None) -> Array:
         result = self.narrow(self.widen(self.before(x)))
         return self.after(x, self.drop(result, training=training))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "hidden": self.hidden, "dropout": self.dropout}

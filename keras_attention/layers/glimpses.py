@@ -1,9 +1,10 @@
-"""A recurrent network that chooses its glimpses: each state says where the next one is taken.
+"""A recurrent network that chooses its glimpses: each state determines the next location.
 
 l_t ~ N(tanh(W_l s_{t−1}), σ² I),   g_t = f_g(ρ(x, l_t), l_t),   h_t = cell(g_t, h_{t−1})
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -12,31 +13,31 @@ from keras import ops
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import glimpse, normal_log_probability
 from keras_attention.ops.glimpses import check_glimpse
+from keras_attention.types import Array, Shape
 
 MERGES = ("add", "multiply")
 POLICIES = ("learned", "centre", "random")
 
 
 class Glimpses(NamedTuple):
-    """What T glimpses gave: float32, but for `outputs` and `states`, which have the layer's dtype.
+    """The result of T glimpses: float32, but `outputs` and `states` have the layer's dtype.
 
-    `outputs` (B, T, U), the cell's after each glimpse; `states` (B, T, L), those that each place
-    was chosen by; `locations` (B, T, 2), and `log_probabilities` (B, T) of them, 0 where there is
-    no choice.
+    `outputs` (B, T, U) of the cell after each glimpse; `states` (B, T, L) that chose each location;
+    `locations` (B, T, 2) and their `log_probabilities` (B, T), 0 unless the policy is learned.
     """
 
-    outputs: Any
-    states: Any
-    locations: Any
-    log_probabilities: Any
+    outputs: Array
+    states: Array
+    locations: Array
+    log_probabilities: Array
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class GlimpseNetwork(WeightedLayer):
-    """See a place of a picture: what is there, and where that is, in one vector.
+    """Encode a glimpse of a picture as one vector: what is there, and where it is.
 
-    The retina and the glimpse network of Mnih et al. (2014), section 3.1 and appendix, and with
-    `merge="multiply"` that of Ba et al. (2015), section 3:
+    This is the retina and glimpse network of Mnih et al. (2014), section 3.1 and appendix; with
+    `merge="multiply"` it is that of Ba et al. (2015), section 3:
 
         what = ReLU(W₁ ρ(x, l)),   where = ReLU(W₂ l),
         g = ReLU(W₃ what + W₄ where)   or   ReLU(W₃ what) ⊙ ReLU(W₄ where)
@@ -45,23 +46,23 @@ class GlimpseNetwork(WeightedLayer):
 
     Args:
         units: width of the result.
-        size: cells of a patch along each side.
-        scales: number of patches, each twice as wide as the one before.
-        hidden: width of what and of where; None: half of `units`, rounded up.
+        size: number of cells along each side of a patch.
+        scales: number of patches, each twice as wide as the previous one.
+        hidden: width of what and of where. Defaults to half of `units`, rounded up.
         merge: `"add"` or `"multiply"`.
         **kwargs: initializers, regularizers and constraints of the dense layers, as for
             `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         pictures: (B, H, W, C).
-        locations: (B, 2), row and column in [−1, 1], see `keras_attention.ops.glimpse`.
+        locations: (B, 2), row and column in [−1, 1]; see `keras_attention.ops.glimpse`.
 
     Returns:
         (B, units).
 
     Raises:
-        ValueError: a number is not positive, there is no such merge, or a glimpse is larger than
-            the picture.
+        ValueError: a number is not positive, `merge` is unknown, or a glimpse is larger than the
+            picture.
 
     Example:
     >>> import numpy as np
@@ -75,7 +76,15 @@ class GlimpseNetwork(WeightedLayer):
         attention, arXiv:1412.7755.
     """
 
-    def __init__(self, units, size, scales=1, hidden=None, merge="add", **kwargs):
+    def __init__(
+        self,
+        units: int,
+        size: int,
+        scales: int = 1,
+        hidden: int | None = None,
+        merge: str = "add",
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         if units < 1 or (hidden is not None and hidden < 1):
             raise ValueError(f"units and hidden must be positive, got {units} and {hidden}")
@@ -93,26 +102,27 @@ class GlimpseNetwork(WeightedLayer):
         self.see, self.place = dense(width, "see"), dense(width, "place")
         self.what, self.where = dense(units, "what", activation), dense(units, "where", activation)
 
-    def build(self, pictures_shape, locations_shape=None):
-        if len(pictures_shape) != 4 or not all(isinstance(n, int) for n in pictures_shape[1:]):
+    def build(self, pictures_shape: Shape, locations_shape: Shape | None = None) -> None:
+        shape: Any = tuple(pictures_shape)
+        if len(shape) != 4 or not all(isinstance(n, int) for n in shape[1:]):
             raise ValueError(
-                "pictures must have shape (B, H, W, C), height, width and channels known, "
-                f"got {tuple(pictures_shape)}"
+                "pictures must have shape (B, H, W, C) with known height, width and channels, "
+                f"got {shape}"
             )
-        batch, height, width, channels = pictures_shape
+        batch, height, width, channels = shape
         check_glimpse(height, width, self.size, self.scales)
         self.see.build((batch, self.scales * self.size**2 * channels))
         self.place.build((batch, 2))
         self.what.build((batch, self.see.units))
         self.where.build((batch, self.place.units))
 
-    def call(self, pictures, locations):
+    def call(self, pictures: Array, locations: Array) -> Array:
         patches = glimpse(pictures, locations, self.size, self.scales)
         flat = ops.reshape(patches, (-1, self.see.kernel.shape[0]))
         what, where = self.what(self.see(flat)), self.where(self.place(locations))
         return ops.relu(what + where) if self.merge == "add" else what * where
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "units": self.units,
@@ -125,44 +135,44 @@ class GlimpseNetwork(WeightedLayer):
 
 @keras.saving.register_keras_serializable("keras_attention")
 class GlimpseRNN(WeightedLayer):
-    """Take several glimpses of a picture, each at a location that the state before it chooses.
+    """Take several glimpses of a picture, each at a location chosen by the previous state.
 
     The core and the location network of Mnih et al. (2014), section 3.1. The state s_{t−1} chooses
-    the location of glimpse t: in training it is drawn around the mean, in inference it is the mean,
+    the location of glimpse t, which is drawn around the mean in training and is the mean otherwise:
 
         l_t ~ N(tanh(W_l s_{t−1}), σ² I),   g_t = f_g(x, l_t),   h_t = cell(g_t, h_{t−1}).
 
-    The state that chooses is h; with a `locator`, a second cell above, it is the locator's state,
-    as in section 3 of Ba et al. (2015): s_t = locator(h_t, s_{t−1}). The choice has no gradient:
-    train it by REINFORCE (`keras_attention.models.Reinforced`) from the returned
-    log-probabilities. Their gradient stops before h, so that choosing locations does not disturb
-    what the glimpses teach. All states start at 0, which puts the first glimpse near the middle,
-    unless a first state is given.
+    The state s is h; with a `locator`, a second cell on top, s is the locator's state, as in
+    section 3 of Ba et al. (2015): s_t = locator(h_t, s_{t−1}). The choice has no gradient: train it
+    with REINFORCE (`keras_attention.models.Reinforced`) from the returned log-probabilities. Their
+    gradient stops before h, so learning to choose locations does not disturb what h learns from
+    the glimpses. All states start at 0, which puts the first glimpse near the middle, unless
+    `first_state` is given.
 
     Args:
         network: a `GlimpseNetwork`.
-        cell: a recurrent cell of Keras whose first state is what it outputs.
+        cell: a Keras recurrent cell whose first state is its output.
         num_glimpses: T, the number of glimpses.
         locator: another such cell, or None.
-        policy: `"learned"`; or, to compare with, `"centre"`: always the middle, or `"random"`:
-            anywhere, also at inference.
-        deviation: σ, positive; the picture is 2 wide.
+        policy: `"learned"`; or, for comparison, `"centre"`, always the middle, or `"random"`,
+            anywhere, even at inference.
+        deviation: σ, positive, where the width of the picture is 2.
         seed: random seed.
         **kwargs: initializers, regularizers and constraints of the dense layers, as for
             `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         pictures: (B, H, W, C).
-        first_state: the locator's first state, (B, L).
-        training: whether to draw places around their means.
+        first_state: the locator's first state before the first glimpse, (B, L).
+        training: whether to draw locations around their means.
 
     Returns:
         `Glimpses`. The locations are clipped to the picture; the log-probabilities are those of the
-        locations before that.
+        locations before clipping.
 
     Raises:
-        ValueError: a number is not positive, there is no such policy, `first_state` comes without
-            a locator, or a glimpse is larger than the picture.
+        ValueError: a number is not positive, `policy` is unknown, `first_state` is given without a
+            locator, or a glimpse is larger than the picture.
 
     Example:
     >>> import keras, numpy as np
@@ -179,14 +189,14 @@ class GlimpseRNN(WeightedLayer):
 
     def __init__(
         self,
-        network,
-        cell,
-        num_glimpses,
-        locator=None,
-        policy="learned",
-        deviation=0.15,
-        seed=None,
-        **kwargs,
+        network: GlimpseNetwork,
+        cell: keras.layers.Layer,
+        num_glimpses: int,
+        locator: keras.layers.Layer | None = None,
+        policy: str = "learned",
+        deviation: float = 0.15,
+        seed: int | None = None,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         if num_glimpses < 1 or not deviation > 0:
@@ -207,21 +217,23 @@ class GlimpseRNN(WeightedLayer):
             2, "tanh", dtype=self.dtype_policy, name="choose", **self.weight_options()
         )
 
-    def build(self, pictures_shape, first_state_shape=None):
+    def build(self, pictures_shape: Shape, first_state_shape: Shape | None = None) -> None:
         batch = pictures_shape[0]
         for part, shape in (
             (self.network, pictures_shape),
             (self.cell, (batch, self.network.units)),
             (self.locator, (batch, self.cell.output_size)),
         ):
-            if part is not None and not part.built:  # what was loaded from a file comes built
+            if part is not None and not part.built:  # a part loaded from a file is already built
                 part.build(shape)
         if self.policy == "learned":
             self.choose.build((batch, (self.locator or self.cell).output_size))
 
-    def call(self, pictures, first_state=None, training=None):
+    def call(
+        self, pictures: Array, first_state: Array | None = None, training: bool | None = None
+    ) -> Glimpses:
         if first_state is not None and self.locator is None:
-            raise ValueError("first_state is that of a locator: give one")
+            raise ValueError("first_state needs a locator, got locator=None")
         batch = ops.shape(pictures)[0]
 
         def zeros(cell):
@@ -231,7 +243,7 @@ class GlimpseRNN(WeightedLayer):
         if first_state is not None:
             locators[0] = ops.cast(first_state, self.compute_dtype)
         draws = self._draws((batch, self.num_glimpses, 2), training)
-        # The glimpses are few: written out, without a loop, XLA can arrange them all.
+        # Glimpses are few, so the loop is unrolled and XLA can optimize across all of them.
         steps = []
         for number in range(self.num_glimpses):
             state = (locators or own)[0]
@@ -243,7 +255,7 @@ class GlimpseRNN(WeightedLayer):
         return Glimpses(*(ops.stack(each, axis=1) for each in zip(*steps, strict=True)))
 
     def _draws(self, shape, training):
-        """Return what a place is made of beside its mean; a loop cannot draw on every backend."""
+        """Return the random parts of all locations: not every backend can draw inside a loop."""
         if self.policy == "random":
             return keras.random.uniform(shape, -1.0, 1.0, "float32", self.generator)
         if self.policy == "learned" and training:
@@ -251,7 +263,7 @@ class GlimpseRNN(WeightedLayer):
         return ops.zeros(shape, dtype="float32")
 
     def _place(self, state, draw):
-        """Return a place (B, 2), in the picture and without gradient, and ln p of it, (B,)."""
+        """Return a location (B, 2), in the picture and without gradient, and its ln p, (B,)."""
         if self.policy != "learned":
             return draw, ops.zeros_like(draw[:, 0])
         if self.locator is None:
@@ -261,7 +273,7 @@ class GlimpseRNN(WeightedLayer):
         log_probability = normal_log_probability(place, mean, self.deviation)
         return ops.clip(place, -1.0, 1.0), log_probability
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         parts = {"network": self.network, "cell": self.cell, "locator": self.locator}
         return {
             **super().get_config(),
@@ -273,7 +285,7 @@ class GlimpseRNN(WeightedLayer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "GlimpseRNN":
         parts = {
             name: keras.saving.deserialize_keras_object(config[name])
             for name in ("network", "cell", "locator")
@@ -281,6 +293,6 @@ class GlimpseRNN(WeightedLayer):
         return cls(**{**config, **parts})
 
 
-def _sizes(cell):
-    """Return the widths of the states of a cell of Keras, a list."""
+def _sizes(cell: keras.layers.Layer) -> Sequence[int]:
+    """Return the widths of the states of a Keras cell."""
     return cell.state_size if isinstance(cell.state_size, (list, tuple)) else [cell.state_size]

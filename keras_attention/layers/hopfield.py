@@ -3,38 +3,41 @@
 ξ ← Xᵀ softmax(β X ξ)
 """
 
+from typing import Any
+
 import keras
 
-from keras_attention.layers.base import Attention
+from keras_attention.layers.base import Attention, Memory
 from keras_attention.ops import retrieve
+from keras_attention.types import Array, Shape
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class Hopfield(Attention):
-    """Complete queries from stored patterns: an iterated lookup in a context-sensitive memory.
+    """Complete queries from stored patterns by iterated lookup in a context-sensitive memory.
 
-    Eq. 3 of Ramsauer et al. (2020). Our names / theirs: query / ξ, key / X, `strength` / β. It has
-    no weights to learn.
+    See eq. 3 of Ramsauer et al. (2020). Our names / theirs: query / ξ, key / X, `strength` / β. The
+    layer has no weights.
 
     Args:
-        strength: β > 0; a large one ends at single patterns, a small one at their mean.
+        strength: β > 0; a large one retrieves single patterns, a small one their mean.
         steps: number of lookups, at least 1.
-        **kwargs: as for every Keras layer.
+        **kwargs: arguments of `keras.layers.Layer`.
 
     Call arguments:
-        query: (B, T, K), or (B, K) for a single query: patterns of which a part is missing.
+        query: incomplete patterns, (B, T, K), or (B, K) for a single query.
         value: what the last step returns for each pattern, (B, S, D).
         key: the stored patterns, (B, S, K). Defaults to `value`.
-        attention_mask: booleans (B, S) or (B, T, S), True for what counts as stored.
+        attention_mask: booleans (B, S) or (B, T, S), True for stored patterns.
         return_attention_scores: whether to return `(read, weights)`.
 
     Returns:
-        The read (B, T, D), and on request the weights (B, T, S) of the last step, float32; as for
-        every attention layer of the package without T for a single query.
+        The read (B, T, D), or (B, D) for a single query; and on request the weights (B, T, S), or
+        (B, S, 1) for a single query, of the last step, float32.
 
     Raises:
-        ValueError: a number is not positive, the widths differ, or a shape or the mask is not as
-            above.
+        ValueError: if a number is not positive, the widths of query and key differ, or a shape or
+            the mask is not as above.
 
     Example:
     >>> import numpy as np
@@ -47,24 +50,26 @@ class Hopfield(Attention):
         Ramsauer et al. (2020), Hopfield networks is all you need, arXiv:2008.02217.
     """
 
-    def __init__(self, strength=1.0, steps=3, **kwargs):
+    def __init__(self, strength: float = 1.0, steps: int = 3, **kwargs: Any):
         super().__init__(**kwargs)
         if not strength > 0 or steps < 1:
             raise ValueError(f"strength and steps must be positive, got {strength} and {steps}")
         self.strength, self.steps = strength, steps
 
-    def build_parts(self, query_shape, value_shape, key_shape):
+    def build_parts(self, query_shape: Shape, value_shape: Shape, key_shape: Shape) -> None:
         if query_shape[-1] != key_shape[-1]:
             raise ValueError(
-                "the queries of a Hopfield memory are as wide as its patterns, got query "
+                "query and key of a Hopfield memory must have the same width, got query "
                 f"(B, T, K) = {tuple(query_shape)} and key (B, S, K) = {tuple(key_shape)}"
             )
 
-    def attend(self, query, memory, state):
+    def attend(
+        self, query: Array, memory: Memory, state: list[Array]
+    ) -> tuple[Array, Array, list[Array]]:
         read, weights, _ = retrieve(
             query, memory.keys, memory.values, self.strength, self.steps, memory.mask
         )
         return read, weights, state
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "strength": self.strength, "steps": self.steps}

@@ -3,25 +3,28 @@
 read, weights = keras.layers.MultiHeadAttention(…)(query, value, key, attention_mask)
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_attention.layers.base import check_shapes
 from keras_attention.ops import align_mask
+from keras_attention.types import Array, Shape
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class KerasMultiHeadAttention(keras.layers.Layer):
     """`keras.layers.MultiHeadAttention` with the masks of this package.
 
-    Keras' layer heeds the implicit masks of its inputs, and takes them off, so that of two layers
-    over one tensor only the first sees them; and it gives a query that may attend to nothing a
-    uniform row. Here only the explicit mask counts, and such a query gets weights 0 and a read of
-    0. Everything else, the weights and their names included, is Keras'.
+    Keras' layer uses the implicit masks of its inputs and removes them, so that only the first of
+    two layers over one tensor gets them. A query with nothing to attend to gets a uniform row. Here
+    only the explicit mask counts, and such a query gets weights 0 and a read of 0. Everything else
+    is Keras', including the weights and their names.
 
     Args:
-        num_heads: number of heads, H.
-        key_dim: depth of the query and key of one head, K.
+        num_heads: H, the number of heads.
+        key_dim: K, the depth of query and key in each head.
         **kwargs: as for `keras.layers.MultiHeadAttention`: `value_dim`, `dropout`, `use_bias`,
             `output_shape`, initializers, regularizers, constraints, `dtype` and `name`.
 
@@ -33,7 +36,7 @@ class KerasMultiHeadAttention(keras.layers.Layer):
         The read (B, T, D), and on request the weights (B, H, T, S), float32, after dropout.
 
     Raises:
-        ValueError: a shape or the mask is not as above.
+        ValueError: if a shape or the mask is not as above.
 
     Example:
     >>> import numpy as np
@@ -42,7 +45,7 @@ class KerasMultiHeadAttention(keras.layers.Layer):
     (2, 3, 5)
     """
 
-    def __init__(self, num_heads, key_dim, **kwargs):
+    def __init__(self, num_heads: int, key_dim: int, **kwargs: Any):
         own = {name: kwargs.pop(name) for name in ("name", "trainable", "dtype") if name in kwargs}
         super().__init__(**own)
         self.supports_masking = True
@@ -50,24 +53,24 @@ class KerasMultiHeadAttention(keras.layers.Layer):
             num_heads, key_dim, dtype=self.dtype_policy, name="attention", **kwargs
         )
 
-    def build(self, query_shape, value_shape, key_shape=None):
+    def build(self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None) -> None:
         key_shape = key_shape or value_shape
         check_shapes(query_shape, value_shape, key_shape)
         self.attention.build(query_shape, value_shape, key_shape)
 
     def call(
         self,
-        query,
-        value,
-        key=None,
+        query: Array,
+        value: Array,
+        key: Array | None = None,
         *,
-        attention_mask=None,
-        return_attention_scores=False,
-        training=None,
-    ):
+        attention_mask: Array | None = None,
+        return_attention_scores: bool = False,
+        training: bool | None = None,
+    ) -> Array | tuple[Array, Array]:
         key = value if key is None else key
         check_shapes(query.shape, value.shape, key.shape)
-        # Copies, since an implicit mask stays with the tensor that it was given to.
+        # Copy, since an implicit mask stays attached to its own tensor.
         query, value, key = (ops.copy(each) for each in (query, value, key))
         mask = None
         if attention_mask is not None:
@@ -88,12 +91,14 @@ class KerasMultiHeadAttention(keras.layers.Layer):
             weights = ops.where(attends[:, None], weights, ops.zeros_like(weights))
         return (read, weights) if return_attention_scores else read
 
-    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+    def compute_output_shape(
+        self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
+    ) -> Shape:
         return self.attention.compute_output_shape(query_shape, value_shape, key_shape)
 
-    def compute_output_spec(self, *args, **kwargs):
-        # By tracing `call`, since Keras would take `compute_output_shape` for all that is returned.
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        # Trace `call`: Keras would take `compute_output_shape` for the shape of all outputs.
         return keras.Operation.compute_output_spec(self, *args, **kwargs)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**self.attention.get_config(), **super().get_config()}

@@ -1,29 +1,33 @@
 """The one recurrent loop of the layers: a step, run over the time axis by `keras.layers.RNN`."""
 
+from collections.abc import Callable, Sequence
+
 import keras
 from keras import ops
 
+from keras_attention.types import Array
+
 
 class Cell:
-    """What `keras.layers.RNN` takes for a cell, made of a step that closes over its surroundings.
+    """A cell for `keras.layers.RNN`, made from a step function.
 
-    A cell that reads a memory cannot be handed it by the RNN: it lives for one call, with the
-    memory of that call.
+    `keras.layers.RNN` cannot hand a memory to its cell, so a cell that reads one lives for one
+    call, and its step closes over the memory of that call.
 
     Args:
         step: `step(inputs (B, …), states) → outputs, states`; the states are a flat list.
         initial_states: tensors with the batch first.
     """
 
-    def __init__(self, step, initial_states):
+    def __init__(self, step: Callable, initial_states: Sequence[Array]):
         self.step, self.initial_states = step, initial_states
         self.state_size = [state.shape[-1] for state in initial_states]
 
-    def get_initial_state(self, batch_size=None):
+    def get_initial_state(self, batch_size: int | None = None) -> Sequence[Array]:
         del batch_size
         return self.initial_states
 
-    def call(self, inputs, states):
+    def call(self, inputs: Array, states: Sequence[Array]) -> tuple[Array, list[Array]]:
         outputs, states = self.step(inputs, list(states))
         return outputs, list(states)
 
@@ -31,7 +35,7 @@ class Cell:
 
 
 def _with_noise(cell, noise):
-    """Return a cell that counts its steps, and hands the noise of each to another cell."""
+    """Return a cell that counts its steps and hands another cell the noise of each."""
 
     def step(inputs, states):
         count, *states = states
@@ -41,11 +45,11 @@ def _with_noise(cell, noise):
     return Cell(step, [ops.zeros_like(noise[:, 0, :1], dtype="int32"), *cell.initial_states])
 
 
-def run(cell, sequence, noise=None):
-    """Run a `Cell` over a sequence (B, T, …); return outputs (B, T, …), states after the last.
+def run(cell: Cell, sequence: Array, noise: Array | None = None) -> tuple[Array, list[Array]]:
+    """Run a `Cell` over a sequence (B, T, …); return outputs (B, T, …) and the last states.
 
-    With noise (B, T, S) the step is called as `step(inputs, states, noise (B, S))`: on some
-    backends a loop cannot draw random numbers, so they are drawn before it.
+    With noise (B, T, S) the step is called as `step(inputs, states, noise (B, S))`. A loop cannot
+    draw random numbers on some backends, so they are drawn before it.
     """
     if noise is not None:
         (outputs, (_, *states)) = run(_with_noise(cell, noise), sequence)

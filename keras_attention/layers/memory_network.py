@@ -3,17 +3,20 @@
 m_i = Σ_j l_j ⊙ A x_ij + T_A(i);   p = softmax(uᵀ m_i);   u ← H u + Σ_i p_i c_i
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
-from keras_attention.layers.base import Attention
+from keras_attention.layers.base import Attention, Memory
 from keras_attention.layers.weights import EmbeddingLayer, WeightedLayer
 from keras_attention.ops import align_mask, dot, lookup, padding_mask, position_encoding
+from keras_attention.types import Array, Shape
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class BagOfWords(EmbeddingLayer):
-    """Make one vector of each sentence: the sum of its words' embeddings, Σ_j l_j ⊙ A x_j.
+    """Turn each sentence into one vector, the sum of its words' embeddings: Σ_j l_j ⊙ A x_j.
 
     Section 4.1 of Sukhbaatar et al. (2015). Our names / the paper's: the table / Aᵀ (or B, C, W),
     the encoding / l. Id 0 is padding and adds nothing.
@@ -21,18 +24,18 @@ class BagOfWords(EmbeddingLayer):
     Args:
         vocabulary_size: number of ids, V.
         units: width of the embedding, D.
-        encode_positions: whether words are weighted by where they stand (the paper's PE); else
-            they are just summed, and their order is lost (its BoW).
+        encode_positions: whether to weight words by their position (the paper's PE); else they are
+            summed, and their order is lost (its BoW).
         **kwargs: initializer, regularizer and constraint of the table, as for
-            `keras.layers.Embedding`, which the paper draws with a standard deviation of 0.1; the
-            rest as for every Keras layer.
+            `keras.layers.Embedding`; the initializer defaults to the paper's normal distribution
+            with standard deviation 0.1. The rest as for every Keras layer.
 
     Call arguments:
-        x: ids (…, J); with `reverse` vectors (…, D).
-        reverse: whether to go from vectors to words, with the same table: logits W x.
+        x: ids (…, J); with `reverse`, vectors (…, D).
+        reverse: whether to map vectors to words with the same table: logits W x.
 
     Returns:
-        Vectors (…, D); with `reverse` logits (…, V).
+        Vectors (…, D); with `reverse`, logits (…, V).
 
     Raises:
         ValueError: a number is not positive.
@@ -46,7 +49,9 @@ class BagOfWords(EmbeddingLayer):
         Sukhbaatar, Szlam, Weston, Fergus (2015), End-to-end memory networks, arXiv:1503.08895.
     """
 
-    def __init__(self, vocabulary_size, units, encode_positions=True, **kwargs):
+    def __init__(
+        self, vocabulary_size: int, units: int, encode_positions: bool = True, **kwargs: Any
+    ):
         kwargs.setdefault("embeddings_initializer", keras.initializers.RandomNormal(stddev=0.1))
         super().__init__(**kwargs)
         if vocabulary_size < 1 or units < 1:
@@ -56,21 +61,21 @@ class BagOfWords(EmbeddingLayer):
         self.vocabulary_size, self.units = vocabulary_size, units
         self.encode_positions = encode_positions
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:
         self.table = self.add_embeddings("table", (self.vocabulary_size, self.units))
 
-    def call(self, x, reverse=False):
+    def call(self, x: Array, reverse: bool = False) -> Array:
         if reverse:
             return ops.matmul(x, ops.transpose(self.table))
         words, mask = ops.take(self.table, x, axis=0), padding_mask(x)
         weights = position_encoding(mask, self.units) if self.encode_positions else mask[..., None]
         return ops.sum(words * ops.cast(weights, words.dtype), axis=-2)
 
-    def compute_output_spec(self, x, reverse=False):
+    def compute_output_spec(self, x: Array, reverse: bool = False) -> Array:
         width = self.vocabulary_size if reverse else self.units
         return keras.KerasTensor((*x.shape[:-1], width), self.compute_dtype)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,
@@ -81,29 +86,29 @@ class BagOfWords(EmbeddingLayer):
 
 @keras.saving.register_keras_serializable("keras_attention")
 class MemoryTimes(keras.layers.Layer):
-    """Count how long ago each sentence of a memory was, the latest being 0.
+    """Number the sentences of a memory by age; the latest is 0.
 
-    The index i of the temporal encoding T(i), section 4.1 of Sukhbaatar et al. (2015); an embedding
-    of it is what the lecture notes call a separate embedding for each position of the input. In
-    training some times are skipped at random (section 4.2, "RN"), as if empty sentences stood
-    between: a model then learns the times that its stories are too short for.
+    This is the index i of the temporal encoding T(i), section 4.1 of Sukhbaatar et al. (2015); its
+    embedding is what the lecture notes call a separate embedding for each position of the input. In
+    training, some times are skipped at random (section 4.2, "RN"), as if empty sentences lay in
+    between. So a model also learns times beyond the length of its stories.
 
     Args:
-        length: number of times that there are; what is older shares the last one.
-        noise: how probable it is that a time is skipped before a sentence; the paper's is 0.1.
+        length: number of times; times beyond the last one become the last one.
+        noise: probability of skipping a time before a sentence; the paper uses 0.1.
         seed: random seed.
         **kwargs: as for every Keras layer.
 
     Call arguments:
-        story: sentences (B, S, J), the latest first; only their number counts.
+        story: sentences (B, S, J), the latest first; only S matters.
         training: whether to skip times.
 
     Returns:
         Integers (B, S).
 
     Raises:
-        ValueError: there are more sentences than times, the length is not positive, or the noise is
-            not in [0, 1).
+        ValueError: there are more sentences than times, `length` is not positive, or `noise` is not
+            in [0, 1).
 
     Example:
     >>> import numpy as np
@@ -114,7 +119,7 @@ class MemoryTimes(keras.layers.Layer):
         Sukhbaatar, Szlam, Weston, Fergus (2015), End-to-end memory networks, arXiv:1503.08895.
     """
 
-    def __init__(self, length, noise=0.0, seed=None, **kwargs):
+    def __init__(self, length: int, noise: float = 0.0, seed: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         if length < 1 or not 0 <= noise < 1:
             raise ValueError(
@@ -124,7 +129,7 @@ class MemoryTimes(keras.layers.Layer):
         self.length, self.noise, self.seed = length, noise, seed
         self.random = keras.random.SeedGenerator(seed)
 
-    def call(self, story, training=False):
+    def call(self, story: Array, training: bool = False) -> Array:
         self.check_length(story.shape[1])
         shape = ops.shape(story)[:2]
         times = ops.broadcast_to(ops.arange(shape[1], dtype="int32")[None], shape)
@@ -133,19 +138,19 @@ class MemoryTimes(keras.layers.Layer):
             times = times + ops.cumsum(ops.cast(skipped, "int32"), axis=1)
         return ops.minimum(times, self.length - 1)
 
-    def compute_output_spec(self, story, training=False):
+    def compute_output_spec(self, story: Array, training: bool = False) -> Array:
         self.check_length(story.shape[1])
         return keras.KerasTensor(story.shape[:2], "int32")
 
-    def check_length(self, length):
-        """Check that there are times for so many sentences; an unknown number passes."""
-        if isinstance(length, int) and length > self.length:  # JAX has those that are no integers
+    def check_length(self, length: int | None) -> None:
+        """Check that there are times for this many sentences; an unknown number passes."""
+        if isinstance(length, int) and length > self.length:  # JAX has symbolic lengths too
             raise ValueError(
                 f"there are {self.length} times, got a story of {length} sentences; build the "
                 "model with more, or leave out the oldest"
             )
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "length": self.length,
@@ -156,19 +161,20 @@ class MemoryTimes(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable("keras_attention")
 class MemoryHop(WeightedLayer, Attention):
-    """Look into the memory once, and add what is read to the question: u ← H u + Σ_i p_i c_i.
+    """Attend to the memory once and add the read to the question: u ← H u + Σ_i p_i c_i.
 
     Eqs. 1 and 2 of Sukhbaatar et al. (2015). Our names / the paper's: query / u, key / m, value /
     c, weights / p, read / o.
 
     Args:
-        mapped: whether the query goes through a learned matrix H before the read is added, for
+        mapped: whether to multiply the query by a learned matrix H before adding the read, for
             layer-wise tying; else H is the identity.
-        linear_start: whether the softmax can be left out, as at the beginning of the paper's
-            training (section 4.2, "LS"): a weight that is not trained, `linear`, is 0 with the
-            softmax and 1 without. The "weights" are then the scores, and do not sum to 1.
-        **kwargs: initializer, regularizer and constraint of H, as for `keras.layers.Dense`, which
-            the paper draws with a standard deviation of 0.1; the rest as for every Keras layer.
+        linear_start: whether the softmax can be left out, as at the start of the paper's training
+            (section 4.2, "LS"). A non-trainable weight, `linear`, is 0 with the softmax and 1
+            without. Without it, the "weights" are the scores and do not sum to 1.
+        **kwargs: initializer, regularizer and constraint of H, as for `keras.layers.Dense`; the
+            initializer defaults to the paper's normal distribution with standard deviation 0.1. The
+            rest as for every Keras layer.
 
     Call arguments:
         query: (B, T, D), or (B, D) for a single query.
@@ -178,8 +184,8 @@ class MemoryHop(WeightedLayer, Attention):
         return_attention_scores: whether to return `(query, weights)`.
 
     Returns:
-        The next query, (B, T, D), and on request the weights (B, T, S), float32; as for every
-        attention layer of the package (B, D) and (B, S, 1) for a single query.
+        The next query, (B, T, D), and on request the weights (B, T, S), float32; for a single query
+        (B, D) and (B, S, 1), as for every attention layer of the package.
 
     Raises:
         ValueError: the widths differ, or a shape or the mask is not as above.
@@ -195,16 +201,16 @@ class MemoryHop(WeightedLayer, Attention):
         Sukhbaatar, Szlam, Weston, Fergus (2015), End-to-end memory networks, arXiv:1503.08895.
     """
 
-    def __init__(self, mapped=False, linear_start=False, **kwargs):
+    def __init__(self, mapped: bool = False, linear_start: bool = False, **kwargs: Any):
         kwargs.setdefault("kernel_initializer", keras.initializers.RandomNormal(stddev=0.1))
         super().__init__(**kwargs)
         self.mapped, self.linear_start = mapped, linear_start
 
-    def build_parts(self, query_shape, value_shape, key_shape):
+    def build_parts(self, query_shape: Shape, value_shape: Shape, key_shape: Shape) -> None:
         widths = {query_shape[-1], value_shape[-1], key_shape[-1]}
         if len(widths) > 1:
             raise ValueError(
-                "in a hop query, value and key are equally wide, got query (B, T, D) = "
+                "query, value and key of a hop must be equally wide, got query (B, T, D) = "
                 f"{tuple(query_shape)}, value {tuple(value_shape)} and key {tuple(key_shape)}"
             )
         width = query_shape[-1]
@@ -215,7 +221,9 @@ class MemoryHop(WeightedLayer, Attention):
                 shape=(), initializer="zeros", trainable=False, name="linear"
             )
 
-    def attend(self, query, memory, state):
+    def attend(
+        self, query: Array, memory: Memory, state: list[Array]
+    ) -> tuple[Array, Array, list[Array]]:
         scores = dot(query, memory.keys)
         read, weights, _ = lookup(scores, memory.values, memory.mask)
         if self.linear_start:
@@ -228,7 +236,7 @@ class MemoryHop(WeightedLayer, Attention):
         query = ops.matmul(query, self.kernel) if self.mapped else query
         return query + read, weights, state
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "mapped": self.mapped,

@@ -1,9 +1,10 @@
-"""Multi-head attention: several small lookups side by side, each with projections of its own.
+"""Multi-head attention: several small lookups in parallel, each with its own projections.
 
 head_h = lookup(query W_h^Q, key W_h^K, value W_h^V),   read = Σ_h head_h W_h^O
 """
 
 import math
+from typing import Any
 
 import keras
 from keras import layers, ops
@@ -11,24 +12,25 @@ from keras import layers, ops
 from keras_attention.layers.base import Attention, Memory
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import lookup, scaled_dot
+from keras_attention.types import Array, Shape
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class MultiHeadAttention(WeightedLayer, Attention):
-    """Let each query read a memory through several heads, section 3.2.2 of Vaswani et al. (2017).
+    """Let each query attend to a memory with several heads, section 3.2.2 of Vaswani et al. (2017).
 
-    Its weights have the names, order and shapes of those of `keras.layers.MultiHeadAttention`, so
-    that `set_weights(other.get_weights())` carries them over in both directions; see
-    `KerasMultiHeadAttention` for Keras' layer itself. What differs is what happens between the
-    projections: only the explicit mask counts, the softmax runs in float32, and the result does not
-    depend on whether the weights are asked for. Our names / the paper's: query, key, value / Q, K,
-    V, `num_heads` / h, `key_dim` / d_k, `value_dim` / d_v.
+    Its weights have the same names, order and shapes as those of
+    `keras.layers.MultiHeadAttention`, so `set_weights(other.get_weights())` transfers them in both
+    directions; `KerasMultiHeadAttention` wraps the Keras layer itself. The two differ between the
+    projections: here only the explicit mask counts, the softmax runs in float32, and the result is
+    the same whether or not the weights are returned. Our names / the paper's: query, key, value /
+    Q, K, V, `num_heads` / h, `key_dim` / d_k, `value_dim` / d_v.
 
     Args:
         num_heads: number of heads, H.
         key_dim: depth of the query and key of one head, K.
         value_dim: depth of the value of one head; None: `key_dim`.
-        dropout: fraction of the weights that is dropped in training.
+        dropout: fraction of the weights to drop in training.
         use_bias: whether the projections have biases.
         **kwargs: initializers, regularizers and constraints of the projections, as for
             `keras.layers.Dense`; the rest as for every Keras layer.
@@ -38,10 +40,10 @@ class MultiHeadAttention(WeightedLayer, Attention):
         value: (B, S, F).
         key: (B, S, E). Defaults to `value`.
         attention_mask: booleans (B, S) or (B, T, S), True where a query may attend. A query that
-            may attend to nothing gets weights 0, and its read is the bias of the last projection.
+            may attend to nothing has weights 0, and its read is the bias of the last projection.
             Implicit Keras masks are ignored.
-        return_attention_scores: whether to return `(read, weights)`. Keras' name; the weights come
-            after the softmax.
+        return_attention_scores: whether to return `(read, weights)`. The name is that of
+            Keras; the weights are those after the softmax.
         training: whether to drop weights.
 
     Returns:
@@ -65,7 +67,15 @@ class MultiHeadAttention(WeightedLayer, Attention):
 
     query_ranks = (3,)
 
-    def __init__(self, num_heads, key_dim, value_dim=None, dropout=0.0, use_bias=True, **kwargs):
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int,
+        value_dim: int | None = None,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        **kwargs: Any,
+    ):
         super().__init__(**kwargs)
         value_dim = key_dim if value_dim is None else value_dim
         if min(num_heads, key_dim, value_dim) < 1:
@@ -91,10 +101,10 @@ class MultiHeadAttention(WeightedLayer, Attention):
             dtype=self.dtype_policy,
             name=name,
         )
-        projection.supports_masking = True  # otherwise it warns of an implicit mask
+        projection.supports_masking = True  # else Keras warns of an implicit mask
         return projection
 
-    def build_parts(self, query_shape, value_shape, key_shape):
+    def build_parts(self, query_shape: Shape, value_shape: Shape, key_shape: Shape) -> None:
         self.project_read = self._projection(
             "attention_output", (None, query_shape[-1]), "bthk,hkd->btd", "d"
         )
@@ -103,27 +113,33 @@ class MultiHeadAttention(WeightedLayer, Attention):
         self.project_value.build(value_shape)
         self.project_read.build((*query_shape[:2], self.num_heads, self.value_dim))
 
-    def project_memory(self, value, key=None, attention_mask=None):
+    def project_memory(
+        self, value: Array, key: Array | None = None, attention_mask: Array | None = None
+    ) -> Memory:
         """Project value and key for all heads: `values` (B, H, S, K), `keys` (B, H, K, S).
 
-        So the products with a query, and with its weights, run along memory as it lies.
+        In this layout, products with queries and with weights read contiguous memory.
         """
         key = value if key is None else key
         keys = ops.transpose(self.project_key(key), (0, 2, 3, 1))
         return Memory(keys, ops.swapaxes(self.project_value(value), 1, 2), attention_mask)
 
-    def attend(self, query, memory, state):
+    def attend(
+        self, query: Array, memory: Memory, state: list[Array]
+    ) -> tuple[Array, Array, list[Array]]:
         query = ops.swapaxes(self.project_query(query), 1, 2)
         read, weights, _ = lookup(_scores(query, memory.keys), memory.values, memory.mask)
         if self.dropout > 0:
-            dropped = self.drop(weights)  # in training, says the call that is under way
+            dropped = self.drop(weights)  # drops only if the current call is training
             read = ops.matmul(ops.cast(dropped, memory.values.dtype), memory.values)
         return self.project_read(ops.swapaxes(read, 1, 2)), weights, state
 
-    def compute_output_shape(self, query_shape, value_shape, key_shape=None):
+    def compute_output_shape(
+        self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
+    ) -> Shape:
         return tuple(query_shape)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_heads": self.num_heads,
@@ -135,10 +151,10 @@ class MultiHeadAttention(WeightedLayer, Attention):
 
 
 def _scores(query, keys):
-    """Score queries (B, H, T, K) and remembered keys (B, H, K, S) → (B, H, T, S), float32."""
+    """Score queries (B, H, T, K) against projected keys (B, H, K, S) → (B, H, T, S), float32."""
     if query.shape[2] != 1:
         return scaled_dot(query, ops.swapaxes(keys, 2, 3))
-    # One token at a time: B·H products of a row and a matrix, which XLA takes one by one on a CPU;
-    # as one sum it reads a long cache in 0.6 of the time.
+    # For one token these are B·H products of a row and a matrix. XLA runs them one by one on a CPU;
+    # a single sum reads a long cache in 0.6 of the time.
     query = ops.swapaxes(ops.cast(query, "float32"), 2, 3) / math.sqrt(query.shape[3])
     return ops.sum(query * ops.cast(keys, "float32"), axis=2, keepdims=True)

@@ -3,12 +3,15 @@
 h_t = controller([x_t; r_{t−1}]);   M_t = write(M_{t−1}, h_t);   r_t = read(M_t, h_t)
 """
 
+from typing import Any
+
 import keras
 from keras import ops
 
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import addressing
 from keras_attention.ops.addressing import Address
+from keras_attention.types import Array, Shape
 
 CONTROLLERS = ("feed_forward", "lstm")
 STARTS = ("random", "first_row")
@@ -16,57 +19,57 @@ STARTS = ("random", "first_row")
 
 @keras.saving.register_keras_serializable("keras_attention")
 class NTMCell(WeightedLayer):
-    """Remember in rows that are found by what they hold or where they are, for `keras.layers.RNN`.
+    """Address the rows of a memory by content or location: a cell for `keras.layers.RNN`.
 
     Sections 3.1–3.3 of Graves et al. (2014). In each step
 
-    1. the controller sees the input and what was read in the step before;
-    2. each write head finds its rows in the memory as it was, and all of them erase, then all add;
-    3. each read head finds its rows in the memory as it is now, and reads them.
+    1. the controller receives the input and the reads of the previous step;
+    2. each write head addresses rows of the previous memory; all of them erase, then all add;
+    3. each read head addresses rows of the new memory and reads them.
 
-    So a read sees what was written in the same step, as the paper's times say: r_t reads M_t.
+    So a read includes what was written in the same step, as the paper's time indices imply: r_t
+    reads M_t.
 
-    The memory at the start is constant or learned, what was read before the start and where the
-    heads stood are learned. Before training the heads stand at random places or all at the first
-    row, never evenly everywhere: where all rows are alike, too, no gradient tells one row from
-    another. Which of them they do is not in the paper; see `start`.
+    The initial memory is constant or learned; the initial reads and weights are learned. Before
+    training, the heads attend to random rows or all to the first row, never uniformly to all rows:
+    if the rows were equal too, no gradient would tell one row from another. The paper does not
+    specify this choice; see `start`.
 
     Our names / the paper's: `rows` × `width` / N × M.
 
     Args:
-        units: of the controller.
+        units: width of the controller.
         rows: N.
         width: M.
-        read_heads: number of them.
-        write_heads: number of them.
-        shifts: how many neighbouring moves a head can choose from; 3: back, stay, on.
+        read_heads: number of read heads, H_r.
+        write_heads: number of write heads, H_w.
+        shifts: number of neighbouring moves that a head can choose from; 3: back, stay, forward.
         controller: `"feed_forward"`, a dense layer with tanh, or `"lstm"`.
-        learned_memory: whether the first memory is learned; else it is 1e-6 everywhere.
-        start: where the heads stand before training: `"random"`, each at places of its own, or
-            `"first_row"`, all together, so that one soon reads what another has written.
-        focus: how sure of their first places the heads are before training: the standard
-            deviation of normal logits, one a row, or the logit of the first row beside zeros.
-        gate_bias: what is added to the gates' logits; below 0 heads go on from where they are
-            rather than look for content.
-        stay_bias: what is added to the logit of no move; above 0 heads stay where they are until
-            they learn to move.
-        sharp_bias: what is added to the exponents' logits; above 0 heads blur less.
-        return_attention_scores: whether the heads' weights are part of the output.
-        **kwargs: initializers, regularizers and constraints of the controller and of what steers
-            the heads, as for `keras.layers.Dense`; the rest as for every Keras layer.
+        learned_memory: whether the initial memory is learned; else it is 1e-6 everywhere.
+        start: the heads' initial weights before training: `"random"`, different for each head, or
+            `"first_row"`, equal for all, so that one head soon reads what another has written.
+        focus: how sharp the initial weights are before training: the standard deviation of normal
+            logits, one per row, or the logit of the first row where the others are 0.
+        gate_bias: added to the logits of the gates; below 0, heads continue from their previous
+            rows rather than search by content.
+        stay_bias: added to the logit of no move; above 0, heads stay until they learn to move.
+        sharp_bias: added to the logits of the exponents; above 0, the weights blur less.
+        return_attention_scores: whether the output includes the heads' weights.
+        **kwargs: initializers, regularizers and constraints of the controller and of the layer that
+            steers the heads, as for `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
         inputs: x_t, (B, F).
-        states: a list: those of the controller, the memory (B, N·M), the reads (B, H_r·M) and the
+        states: a list of the controller's states, the memory (B, N·M), the reads (B, H_r·M) and the
             weights (B, (H_r + H_w)·N), read heads first, all float32.
 
     Returns:
         `[h_t; r_t]`, (B, units + H_r·M), followed on request by the weights, (B, (H_r + H_w)·N);
-        and the next states. `split` takes the output of the RNN apart.
+        and the next states. `split` separates the parts of the RNN's output.
 
     Raises:
-        ValueError: a size is not positive, there are more shifts than rows, or there is no such
-            controller or start.
+        ValueError: a size is not positive, there are more shifts than rows, or `controller` or
+            `start` is unknown.
 
     Example:
     >>> import numpy as np
@@ -80,21 +83,21 @@ class NTMCell(WeightedLayer):
 
     def __init__(
         self,
-        units=100,
-        rows=128,
-        width=20,
-        read_heads=1,
-        write_heads=1,
-        shifts=3,
-        controller="feed_forward",
-        learned_memory=False,
-        start="random",
-        focus=1.0,
-        gate_bias=0.0,
-        stay_bias=0.0,
-        sharp_bias=0.0,
-        return_attention_scores=False,
-        **kwargs,
+        units: int = 100,
+        rows: int = 128,
+        width: int = 20,
+        read_heads: int = 1,
+        write_heads: int = 1,
+        shifts: int = 3,
+        controller: str = "feed_forward",
+        learned_memory: bool = False,
+        start: str = "random",
+        focus: float = 1.0,
+        gate_bias: float = 0.0,
+        stay_bias: float = 0.0,
+        sharp_bias: float = 0.0,
+        return_attention_scores: bool = False,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         sizes = {
@@ -137,13 +140,13 @@ class NTMCell(WeightedLayer):
         )
 
     @property
-    def compute_dtype(self):
-        """Float32 under every policy: what is kept for many steps would blur in half precision."""
+    def compute_dtype(self) -> str:
+        """Float32 under every policy: half precision would blur a memory kept for many steps."""
         return "float32"
 
     @property
-    def heads(self):
-        """Number of heads that read or write."""
+    def heads(self) -> int:
+        """Number of read and write heads."""
         return self.read_heads + self.write_heads
 
     @property
@@ -151,7 +154,7 @@ class NTMCell(WeightedLayer):
         return self.width + self.shifts + 3
 
     @property
-    def state_size(self):
+    def state_size(self) -> list[int]:
         """Widths of the states, a flat list."""
         core = [self.units] * (2 if self.controller == "lstm" else 0)
         return [
@@ -162,14 +165,15 @@ class NTMCell(WeightedLayer):
         ]
 
     @property
-    def output_size(self):
+    def output_size(self) -> int:
         """Width of the output."""
         weights = self.heads * self.rows if self.return_attention_scores else 0
         return self.units + self.read_heads * self.width + weights
 
-    def build(self, inputs_shape):
+    def build(self, inputs_shape: Shape) -> None:
         reads = self.read_heads * self.width
-        self.core.build((inputs_shape[0], inputs_shape[-1] + reads))
+        width: Any = inputs_shape[-1]
+        self.core.build((inputs_shape[0], width + reads))
         self.to_heads.build((inputs_shape[0], self.units))
         if self.learned_memory:
             self.first_memory = self.add_weight(
@@ -183,13 +187,13 @@ class NTMCell(WeightedLayer):
         )
 
     def _draw_places(self, shape, dtype=None):
-        """Return the logits of the first places before training, (1, H, N)."""
+        """Return the logits of the initial weights before training, (1, H, N)."""
         if self.start == "random":
             return keras.initializers.RandomNormal(stddev=self.focus)(shape, dtype=dtype)
         first = self.focus * ops.one_hot([0], self.rows, dtype=dtype)
-        return ops.zeros(shape, dtype=dtype) + first  # of its own, no view: it is written to
+        return ops.zeros(shape, dtype=dtype) + first  # a new array, not a view: it is written to
 
-    def get_initial_state(self, batch_size=None):
+    def get_initial_state(self, batch_size: int | None = None) -> list[Array]:
         memory = ops.full((1, self.rows * self.width), 1e-6)
         if self.learned_memory:
             memory = self.first_memory
@@ -198,7 +202,7 @@ class NTMCell(WeightedLayer):
         states = [*core, memory, ops.tanh(self.first_reads), weights]
         return [ops.broadcast_to(state, (batch_size, state.shape[-1])) for state in states]
 
-    def call(self, inputs, states):
+    def call(self, inputs: Array, states: list[Array]) -> tuple[Array, list[Array]]:
         *core, memory, reads, weights = states
         memory = ops.reshape(memory, (-1, self.rows, self.width))
         weights = ops.reshape(weights, (-1, self.heads, self.rows))
@@ -220,7 +224,7 @@ class NTMCell(WeightedLayer):
         return ops.concatenate(outputs, axis=-1), [*core, memory, reads, weights]
 
     def _control(self, inputs, states):
-        """Return what the controller has to say, and its next states."""
+        """Return the controller's output and next states."""
         if self.controller == "lstm":
             hidden, states = self.core(inputs, states)
         else:
@@ -229,7 +233,7 @@ class NTMCell(WeightedLayer):
         return hidden, states
 
     def _instruct(self, hidden):
-        """Return the addresses for the read and the write heads, what to erase, what to add."""
+        """Return addresses for the read and the write heads, what to erase and what to add."""
         numbers = ops.cast(self.to_heads(hidden), "float32")
         split = self.heads * self._address_width
         places = ops.reshape(numbers[:, :split], (-1, self.heads, self._address_width))
@@ -248,8 +252,8 @@ class NTMCell(WeightedLayer):
         adds = ops.tanh(texts[..., self.width :])
         return to_read, to_write, erases, adds
 
-    def split(self, outputs):
-        """Take the output of an RNN over this cell apart.
+    def split(self, outputs: Array) -> dict[str, Array]:
+        """Split the output of an RNN over this cell into its parts.
 
         Args:
             outputs: (B, T, output_size), of a cell with `return_attention_scores`.
@@ -262,7 +266,7 @@ class NTMCell(WeightedLayer):
             ValueError: the cell does not return weights.
         """
         if not self.return_attention_scores:
-            raise ValueError("the weights are not in the output: set return_attention_scores=True")
+            raise ValueError("the output has no weights to split: set return_attention_scores=True")
         width = self.output_size - self.heads * self.rows
         heads = [
             outputs[..., begin : begin + self.rows]
@@ -274,7 +278,7 @@ class NTMCell(WeightedLayer):
             "write_weights": ops.stack(heads[self.read_heads :], axis=-2),
         }
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         names = (
             "units",
             "rows",

@@ -3,25 +3,30 @@
 v_i = layer(x_i),   1 ≤ i ≤ S
 """
 
+from typing import Any
+
 import keras
 from keras import ops
+
+from keras_attention.types import Array, Shape
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class OverFrames(keras.layers.Layer):
-    """Apply a layer to every frame of a clip, all in one call: time is folded into the batch.
+    """Apply a layer to every frame of a clip in one call: time is folded into the batch.
 
-    What `keras.layers.TimeDistributed` computes, for a number of frames that is known only then.
+    Computes what `keras.layers.TimeDistributed` computes, also where the number of frames is
+    unknown until the call.
 
     Args:
-        layer: of frames (B, …), without random numbers.
+        layer: takes frames (B, …); it draws no random numbers.
         **kwargs: as for every Keras layer.
 
     Call arguments:
         frames: (B, S, …).
 
     Returns:
-        What the layer makes of each frame, (B, S, …).
+        The layer's output for each frame, (B, S, …).
 
     Example:
     >>> import keras, numpy as np
@@ -29,23 +34,23 @@ class OverFrames(keras.layers.Layer):
     (2, 3, 35)
     """
 
-    def __init__(self, layer, **kwargs):
+    def __init__(self, layer: keras.layers.Layer, **kwargs: Any):
         super().__init__(**kwargs)
         self.layer = layer
         self.supports_masking = True
 
-    def build(self, shape):
-        if not self.layer.built:  # a layer that was loaded from a file comes built
+    def build(self, shape: Shape) -> None:
+        if not self.layer.built:  # a layer loaded from a file is built already
             self.layer.build((None, *shape[2:]))
 
-    def call(self, frames):
+    def call(self, frames: Array) -> Array:
         features = self.layer(ops.reshape(frames, (-1, *frames.shape[2:])))
         return ops.reshape(features, (-1, ops.shape(frames)[1], *features.shape[1:]))
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "layer": keras.saving.serialize_keras_object(self.layer)}
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: dict[str, Any]) -> "OverFrames":
         layer = keras.saving.deserialize_keras_object(config["layer"])
         return cls(**{**config, "layer": layer})

@@ -1,7 +1,9 @@
-"""Pooling over time: one summary of the memory, whatever is asked.
+"""Pooling over time: one summary of the memory, the same for every query.
 
 last  c = v_S;   mean  c = Σ_j v_j / S;   max  c_d = max_j v_jd
 """
+
+from typing import Any
 
 import keras
 from keras import ops
@@ -9,34 +11,35 @@ from keras import ops
 from keras_attention.layers.base import Attention, Memory, full_mask
 from keras_attention.ops import uniform_weights
 from keras_attention.ops.masks import UNREACHABLE
+from keras_attention.types import Array
 
 POOLINGS = ("last", "max", "mean")
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class Pooling(Attention):
-    """Read the same summary of the memory for every query: what attention is compared with.
+    """Read the same summary of the memory for every query, as a baseline for attention.
 
-    The lecture notes' baselines. In place of attention weights come the shares that the positions
-    have in the summary; for `"max"` that is the share of its D numbers which come from a position
-    (equal maxima share theirs).
+    These are the baselines of the lecture notes. The weight of a position is its fraction of the
+    summary. For `"max"` this is the fraction of the D numbers that come from the position;
+    positions with equal maxima split them evenly.
 
     Args:
         mode: `"last"`, the last position that is not padding; `"max"` or `"mean"` over all.
-        **kwargs: as for every Keras layer.
+        **kwargs: arguments of `keras.layers.Layer`.
 
     Call arguments:
-        query: (B, T, Q), or (B, Q) for a single query; its numbers count for nothing.
+        query: (B, T, Q), or (B, Q) for a single query; its values are ignored.
         value: (B, S, D).
         key: (B, S, K), ignored.
-        attention_mask: booleans (B, S), True for what is pooled; padding comes last.
+        attention_mask: booleans (B, S), True for pooled positions; padding comes last.
         return_attention_scores: whether to return `(read, weights)`.
 
     Returns:
-        The read (B, T, D), the same for every query, and on request the shares (B, T, S), float32.
+        The read (B, T, D), the same for every query; on request the weights (B, T, S), float32.
 
     Raises:
-        ValueError: there is no such mode, or a shape or the mask is not as above.
+        ValueError: if the mode is unknown, or a shape or the mask is not as above.
 
     Example:
     >>> import numpy as np
@@ -46,22 +49,24 @@ class Pooling(Attention):
     [[[3.0, 5.0]]]
     """
 
-    def __init__(self, mode="last", **kwargs):
+    def __init__(self, mode: str = "last", **kwargs: Any):
         super().__init__(**kwargs)
         if mode not in POOLINGS:
             raise ValueError(f"mode must be one of {', '.join(POOLINGS)}, got {mode!r}")
         self.mode = mode
 
-    def project_memory(self, value, key=None, attention_mask=None):
+    def project_memory(
+        self, value: Array, key: Array | None = None, attention_mask: Array | None = None
+    ) -> Memory:
         mask = full_mask(value, attention_mask)
         shares = self._shares(value, mask)
         summary = ops.sum(ops.cast(shares, value.dtype) * value, axis=1, keepdims=True)
         return Memory(ops.expand_dims(ops.mean(shares, axis=-1), 1), summary, mask)
 
     def _shares(self, value, mask):
-        """Return the share of each position in each number of the summary, (B, S, D) or (B, S, 1).
+        """Return each position's fraction of each number of the summary, (B, S, D) or (B, S, 1).
 
-        They sum to 1 over the positions, so that summary = Σ_j shares_j · value_j.
+        Fractions sum to 1 over the positions, and summary = Σ_j fraction_j · value_j.
         """
         if self.mode == "max":
             seen = ops.where(mask[..., None], ops.cast(value, "float32"), UNREACHABLE)
@@ -73,10 +78,12 @@ class Pooling(Attention):
             mask = ops.logical_and(mask, ops.logical_not(after))
         return uniform_weights(mask)[..., None]
 
-    def attend(self, query, memory, state):
-        each = ops.ones_like(query[..., :1])  # XLA compiles no gradient of a repeat within a loop
+    def attend(
+        self, query: Array, memory: Memory, state: list[Array]
+    ) -> tuple[Array, Array, list[Array]]:
+        each = ops.ones_like(query[..., :1])  # XLA cannot compile a repeat's gradient in a loop
         read = ops.cast(each, memory.values.dtype) * memory.values
         return read, ops.cast(each, "float32") * memory.keys, state
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "mode": self.mode}

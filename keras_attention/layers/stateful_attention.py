@@ -1,7 +1,9 @@
-"""Attention with a state: where a query attends depends on where earlier queries attended.
+"""Attention with a state: the weights of a query depend on those of earlier queries.
 
 s_tj = vᵀ tanh(W q_t + U k_j + f(state)_j + b),  α_t = softmax_j(s_t),  state ← g(state, α_t, …)
 """
+
+from typing import Any
 
 import keras
 from keras import layers, ops
@@ -17,10 +19,11 @@ from keras_attention.ops import (
     tanh_network,
     uniform_weights,
 )
+from keras_attention.types import Array, Shape
 
 
 class StatefulAttention(WeightedLayer, Attention):
-    """Additive attention whose scores depend on a state; a subclass says on which.
+    """Additive attention whose scores depend on a state, which a subclass defines.
 
     Args:
         units: width of the hidden layer.
@@ -28,37 +31,43 @@ class StatefulAttention(WeightedLayer, Attention):
             `keras.layers.Dense`; the rest as for every Keras layer.
     """
 
-    def __init__(self, units, **kwargs):
+    def __init__(self, units: int, **kwargs: Any):
         super().__init__(**kwargs)
         if units < 1:
             raise ValueError(f"units must be a positive integer, got {units}")
         self.units = units
 
-    def build_parts(self, query_shape, value_shape, key_shape):
+    def build_parts(self, query_shape: Shape, value_shape: Shape, key_shape: Shape) -> None:
         self.query_kernel = self.add_kernel("query_kernel", (query_shape[-1], self.units))
         self.key_kernel = self.add_kernel("key_kernel", (key_shape[-1], self.units))
         self.bias = self.add_bias("bias", (self.units,))
         self.v = self.add_kernel("v", (self.units,))
         self.build_state(query_shape, value_shape)
 
-    def build_state(self, query_shape, value_shape):
+    def build_state(self, query_shape: Shape, value_shape: Shape) -> None:
         """Make the weights that read and update the state."""
         raise NotImplementedError
 
-    def state_features(self, state, mask):
+    def state_features(self, state: list[Array], mask: Array) -> tuple[Array, list[Array]]:
         """Return f(state), (B, S, units) or (B, 1, units), and the state."""
         raise NotImplementedError
 
-    def next_state(self, state, weights, query, memory):
+    def next_state(
+        self, state: list[Array], weights: Array, query: Array, memory: Memory
+    ) -> list[Array]:
         """Return the state after a query (B, Q) with the weights (B, S)."""
         raise NotImplementedError
 
-    def project_memory(self, value, key=None, attention_mask=None):
+    def project_memory(
+        self, value: Array, key: Array | None = None, attention_mask: Array | None = None
+    ) -> Memory:
         key = value if key is None else key
         projected = ops.cast(project(key, self.key_kernel) + self.bias, "float32")
         return Memory(projected, value, full_mask(value, attention_mask))
 
-    def attend(self, query, memory, state):
+    def attend(
+        self, query: Array, memory: Memory, state: list[Array]
+    ) -> tuple[Array, Array, list[Array]]:
         def step(query, state):
             features, state = self.state_features(state, memory.mask)
             projected = project(query, self.query_kernel)[:, None]
@@ -68,24 +77,25 @@ class StatefulAttention(WeightedLayer, Attention):
             read = ops.matmul(ops.cast(weights, memory.values.dtype)[:, None], memory.values)
             return (read[:, 0], weights), self.next_state(state, weights, query, memory)
 
-        if query.shape[1] == 1:  # a step of a decoder, which has a loop of its own
+        if query.shape[1] == 1:  # one step of a decoder, which runs its own loop
             (read, weights), state = step(query[:, 0], state)
             return read[:, None], weights[:, None], state
         (read, weights), state = loop.run(loop.Cell(step, state), query)
         return read, weights, state
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "units": self.units}
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class CoverageAttention(StatefulAttention):
-    """Additive attention that knows how much of each position it has read: f = w_c Σ_{t′<t} α_t′.
+    """Additive attention that sums the weights of each position so far: f = w_c Σ_{t′<t} α_t′.
 
     Eq. 10 and 11 of See, Liu, Manning (2017). Our names / theirs: query / s_t, key / h_i,
-    `query_kernel` / W_s, `key_kernel` / W_h, `coverage_kernel` / w_c, `bias` / b_attn. The price of
-    reading twice, eq. 12, is `keras_attention.ops.coverage_loss` of the weights; it is not added to
-    the loss by itself, and the authors found that coverage did little for them without it.
+    `query_kernel` / W_s, `key_kernel` / W_h, `coverage_kernel` / w_c, `bias` / b_attn. The penalty
+    for attending to a position twice, eq. 12, is `keras_attention.ops.coverage_loss` of the
+    weights. Add it to the loss yourself: the authors found that coverage had little effect without
+    it.
 
     Args:
         units: width of the hidden layer.
@@ -93,7 +103,7 @@ class CoverageAttention(StatefulAttention):
             `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
-        query: (B, T, Q), or (B, Q) for a single query; query t knows the weights before t.
+        query: (B, T, Q), or (B, Q) for a single query. Each query depends on all earlier weights.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S), True where a query may attend.
@@ -109,25 +119,27 @@ class CoverageAttention(StatefulAttention):
         See, Liu, Manning (2017), Get to the point, arXiv:1704.04368.
     """
 
-    def build_state(self, query_shape, value_shape):
+    def build_state(self, query_shape: Shape, value_shape: Shape) -> None:
         self.coverage_kernel = self.add_kernel("coverage_kernel", (1, self.units))
 
-    def initial_state(self, mask):
-        """Return the coverage before the first query, (B, S): 0."""
+    def initial_state(self, mask: Array) -> list[Array]:
+        """Return the initial coverage, zeros (B, S)."""
         return [ops.zeros_like(mask, dtype="float32")]
 
-    def state_features(self, state, mask):
+    def state_features(self, state: list[Array], mask: Array) -> tuple[Array, list[Array]]:
         (coverage,) = state
         return coverage[..., None] * ops.cast(self.coverage_kernel, "float32"), state
 
-    def next_state(self, state, weights, query, memory):
+    def next_state(
+        self, state: list[Array], weights: Array, query: Array, memory: Memory
+    ) -> list[Array]:
         (coverage,) = state
         return [coverage + weights]
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class NeuralCoverageAttention(StatefulAttention):
-    """Additive attention with an RNN at each position, which remembers its alignments.
+    """Additive attention with an RNN at each position that tracks its alignments.
 
     C_tj = GRU(C_{t−1,j}, [α_tj; v_j; q_t]),   f = V C_{t−1}: the neural coverage of Tu et al.
     (2016), section 3.2.2, and the lecture notes' "explicitly remember past alignments with an RNN".
@@ -140,7 +152,7 @@ class NeuralCoverageAttention(StatefulAttention):
             `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
-        query: (B, T, Q), or (B, Q) for a single query; query t knows the weights before t.
+        query: (B, T, Q), or (B, Q) for a single query. Each query depends on all earlier weights.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S), True where a query may attend.
@@ -157,13 +169,13 @@ class NeuralCoverageAttention(StatefulAttention):
         arXiv:1601.04811.
     """
 
-    def __init__(self, units, coverage_units=8, **kwargs):
+    def __init__(self, units: int, coverage_units: int = 8, **kwargs: Any):
         super().__init__(units, **kwargs)
         if coverage_units < 1:
             raise ValueError(f"coverage_units must be a positive integer, got {coverage_units}")
         self.coverage_units = coverage_units
 
-    def build_state(self, query_shape, value_shape):
+    def build_state(self, query_shape: Shape, value_shape: Shape) -> None:
         self.coverage_kernel = self.add_kernel("coverage_kernel", (self.coverage_units, self.units))
         gates = 3 * self.coverage_units
         self.weight_to_gates = self.add_kernel("weight_to_gates", (1, gates))
@@ -172,21 +184,25 @@ class NeuralCoverageAttention(StatefulAttention):
         self.recurrent_kernel = self.add_kernel("recurrent_kernel", (self.coverage_units, gates))
         self.gate_bias = self.add_bias("gate_bias", (gates,))
 
-    def project_memory(self, value, key=None, attention_mask=None):
+    def project_memory(
+        self, value: Array, key: Array | None = None, attention_mask: Array | None = None
+    ) -> Memory:
         memory = super().project_memory(value, key, attention_mask)
         to_gates = project(memory.values, self.value_to_gates) + self.gate_bias
         return memory._replace(more=to_gates)
 
-    def initial_state(self, mask):
-        """Return the coverage before the first query, (B, S, coverage_units): 0."""
+    def initial_state(self, mask: Array) -> list[Array]:
+        """Return the initial coverage, zeros (B, S, coverage_units)."""
         zeros = ops.zeros_like(mask, dtype=self.compute_dtype)
         return [ops.repeat(zeros[..., None], self.coverage_units, axis=-1)]
 
-    def state_features(self, state, mask):
+    def state_features(self, state: list[Array], mask: Array) -> tuple[Array, list[Array]]:
         (coverage,) = state
         return project(coverage, self.coverage_kernel), state
 
-    def next_state(self, state, weights, query, memory):
+    def next_state(
+        self, state: list[Array], weights: Array, query: Array, memory: Memory
+    ) -> list[Array]:
         inputs = (
             memory.more
             + ops.cast(weights, memory.values.dtype)[..., None] * self.weight_to_gates
@@ -195,14 +211,14 @@ class NeuralCoverageAttention(StatefulAttention):
         (coverage,) = state
         return [gated_update(coverage, inputs, self.recurrent_kernel)]
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "coverage_units": self.coverage_units}
 
 
 class _ConvolvingAttention(StatefulAttention):
-    """Attention that convolves the weights of the query before."""
+    """Base of the layers that convolve the weights of the previous query."""
 
-    def __init__(self, units, channels, taps, **kwargs):
+    def __init__(self, units: int, channels: int, taps: int, **kwargs: Any):
         super().__init__(units, **kwargs)
         if min(channels, taps) < 1 or taps % 2 == 0:
             raise ValueError(
@@ -210,25 +226,25 @@ class _ConvolvingAttention(StatefulAttention):
             )
         self.channels, self.taps = channels, taps
 
-    def build_state(self, query_shape, value_shape):
+    def build_state(self, query_shape: Shape, value_shape: Shape) -> None:
         self.filters = self.add_kernel("filters", (self.taps, 1, self.channels))
 
-    def features(self, weights, mask):
+    def features(self, weights: Array, mask: Array) -> Array:
         filters = ops.cast(self.filters, "float32")
         return location_features(weights, filters, mask)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "channels": self.channels, "taps": self.taps}
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class LocationAwareAttention(_ConvolvingAttention):
-    """Additive attention that also sees where it looked last: content and location in one score.
+    """Additive attention that scores content and location together, given the previous weights.
 
     f = V (F ∗ α_{t−1}): the hybrid of Chorowski et al. (2015), eq. 8 and 9. Our names / theirs:
     query / s_{i−1}, key / h_j, `query_kernel` / W, `key_kernel` / V, `filters` / F,
-    `location_kernel` / U, `bias` / b, `v` / w. Before the first query the weights are taken to be
-    uniform. It tells apart what is equal in content and different in place.
+    `location_kernel` / U, `bias` / b, `v` / w. The initial weights are uniform. The layer can
+    distinguish keys that are equal in content but differ in position.
 
     Args:
         units: width of the hidden layer.
@@ -238,7 +254,7 @@ class LocationAwareAttention(_ConvolvingAttention):
             `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
-        query: (B, T, Q), or (B, Q) for a single query; query t knows the weights of t − 1.
+        query: (B, T, Q), or (B, Q) for a single query. Each query depends on the previous weights.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S), True where a query may attend.
@@ -256,31 +272,33 @@ class LocationAwareAttention(_ConvolvingAttention):
         recognition, arXiv:1506.07503.
     """
 
-    def __init__(self, units, channels=8, taps=7, **kwargs):
+    def __init__(self, units: int, channels: int = 8, taps: int = 7, **kwargs: Any):
         super().__init__(units, channels, taps, **kwargs)
 
-    def build_state(self, query_shape, value_shape):
+    def build_state(self, query_shape: Shape, value_shape: Shape) -> None:
         super().build_state(query_shape, value_shape)
         self.location_kernel = self.add_kernel("location_kernel", (self.channels, self.units))
 
-    def initial_state(self, mask):
+    def initial_state(self, mask: Array) -> list[Array]:
         """Return the weights before the first query, (B, S): uniform."""
         return [uniform_weights(mask)]
 
-    def state_features(self, state, mask):
+    def state_features(self, state: list[Array], mask: Array) -> tuple[Array, list[Array]]:
         kernel = ops.cast(self.location_kernel, "float32")
         return project(self.features(state[0], mask), kernel), state
 
-    def next_state(self, state, weights, query, memory):
+    def next_state(
+        self, state: list[Array], weights: Array, query: Array, memory: Memory
+    ) -> list[Array]:
         return [weights]
 
 
 @keras.saving.register_keras_serializable("keras_attention")
 class RecurrentLocationAttention(_ConvolvingAttention):
-    """Additive attention with one LSTM that follows the alignment as a whole.
+    """Additive attention with one LSTM that tracks the alignment as a whole.
 
     (r, c) ← LSTM(max_j relu(F ∗ α_{t−1})_j, (r, c)),   f = r at every position: `AttLocRec` of
-    ESPnet, whose convolution also sees padding; here padding changes nothing.
+    ESPnet. The convolution of ESPnet includes padding; here padding has no effect.
 
     Args:
         units: width of the hidden layer and of the LSTM.
@@ -290,7 +308,7 @@ class RecurrentLocationAttention(_ConvolvingAttention):
             `keras.layers.Dense`; the rest as for every Keras layer.
 
     Call arguments:
-        query: (B, T, Q), or (B, Q) for a single query; query t knows the weights before t.
+        query: (B, T, Q), or (B, Q) for a single query. Each query depends on all earlier weights.
         value: (B, S, D).
         key: (B, S, K). Defaults to `value`.
         attention_mask: booleans (B, S), True where a query may attend.
@@ -307,25 +325,27 @@ class RecurrentLocationAttention(_ConvolvingAttention):
         github.com/espnet/espnet, espnet/nets/pytorch_backend/rnn/attentions.py, `AttLocRec`.
     """
 
-    def __init__(self, units, channels=8, taps=7, **kwargs):
+    def __init__(self, units: int, channels: int = 8, taps: int = 7, **kwargs: Any):
         super().__init__(units, channels, taps, **kwargs)
         self.cell = layers.LSTMCell(units, dtype=self.dtype_policy, name="alignment")
 
-    def build_state(self, query_shape, value_shape):
+    def build_state(self, query_shape: Shape, value_shape: Shape) -> None:
         super().build_state(query_shape, value_shape)
         self.cell.build((None, self.channels))
 
-    def initial_state(self, mask):
-        """Return uniform weights (B, S), and the states of the LSTM, 2 × (B, units): 0."""
+    def initial_state(self, mask: Array) -> list[Array]:
+        """Return uniform weights (B, S) and the two LSTM states, zeros (B, units)."""
         zeros = ops.zeros_like(mask[:, 0], dtype=self.compute_dtype)
         state = ops.repeat(zeros[:, None], self.units, axis=-1)
         return [uniform_weights(mask), state, state]
 
-    def state_features(self, state, mask):
+    def state_features(self, state: list[Array], mask: Array) -> tuple[Array, list[Array]]:
         weights, *states = state
         features = ops.max(ops.relu(self.features(weights, mask)), axis=1)
         output, states = self.cell(ops.cast(features, self.compute_dtype), states)
         return output[:, None], [weights, *states]
 
-    def next_state(self, state, weights, query, memory):
+    def next_state(
+        self, state: list[Array], weights: Array, query: Array, memory: Memory
+    ) -> list[Array]:
         return [weights, *state[1:]]

@@ -1,10 +1,12 @@
-"""The two layers that a Transformer is a stack of, figure 1 of Vaswani et al. (2017).
+"""The two layers that make up a Transformer, figure 1 of Vaswani et al. (2017).
 
 encoder layer: self-attention → feed-forward network
 decoder layer: causal self-attention → attention to the encoder → feed-forward network
 
-Each part stands in a residual connection with a layer norm.
+Each part has a residual connection and a layer norm.
 """
+
+from typing import Any
 
 import keras
 
@@ -16,15 +18,23 @@ from keras_attention.layers.attention_blocks import (
 from keras_attention.layers.feed_forward import FeedForward
 from keras_attention.layers.multi_head_attention import MultiHeadAttention
 from keras_attention.layers.weights import WeightedLayer
+from keras_attention.ops.kv_cache import KVCache
+from keras_attention.types import Array, Shape
 
 
 class _TransformerLayer(WeightedLayer):
-    """What the two share: their arguments, and parts made with these."""
+    """Base of both layers: their arguments, and the parts made with them."""
 
-    self_attention_block = None  # the class of a subclass's own
+    self_attention_block: type[keras.layers.Layer] | None = None  # each subclass sets its own
 
     def __init__(
-        self, num_heads, key_dim, feed_forward_dim, dropout=0.0, norm_first=False, **kwargs
+        self,
+        num_heads: int,
+        key_dim: int,
+        feed_forward_dim: int,
+        dropout: float = 0.0,
+        norm_first: bool = False,
+        **kwargs: Any,
     ):
         super().__init__(**kwargs)
         self.supports_masking = True
@@ -39,10 +49,10 @@ class _TransformerLayer(WeightedLayer):
             name="feed_forward",
         )
         self.self_attention = self.attention_block(self.self_attention_block, "self_attention")
-        self.cross_attention = None  # of a decoder layer, if it has a memory
+        self.cross_attention: Any = None  # set by a decoder layer that has a memory
 
     def attention_block(self, block, name):
-        """Make one of the blocks of attention."""
+        """Make an attention block."""
         attention = MultiHeadAttention(
             self.num_heads,
             self.key_dim,
@@ -52,7 +62,7 @@ class _TransformerLayer(WeightedLayer):
         )
         return block(attention, self.norm_first, dtype=self.dtype_policy, name=name)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "num_heads": self.num_heads,
@@ -74,8 +84,8 @@ class TransformerEncoderLayer(_TransformerLayer):
         num_heads: H.
         key_dim: depth of a head, K; the paper's d_k.
         feed_forward_dim: hidden width of the feed-forward network; the paper's d_ff.
-        dropout: fraction that is dropped in training, of the attention weights and of the output of
-            the feed-forward network.
+        dropout: fraction of the attention weights, and of the output of the feed-forward network,
+            to drop in training.
         norm_first: pre-norm if set, else post-norm.
         **kwargs: initializers, regularizers and constraints, as for `keras.layers.Dense`; the rest
             as for every Keras layer.
@@ -104,11 +114,17 @@ class TransformerEncoderLayer(_TransformerLayer):
 
     self_attention_block = GlobalSelfAttention
 
-    def build(self, x_shape):
+    def build(self, x_shape: Shape) -> None:
         self.self_attention.build(x_shape)
         self.feed_forward.build(x_shape)
 
-    def call(self, x, *, attention_mask=None, return_attention_scores=False):
+    def call(
+        self,
+        x: Array,
+        *,
+        attention_mask: Array | None = None,
+        return_attention_scores: bool = False,
+    ) -> Array | tuple[Array, Array]:
         x, weights = self.self_attention(
             x, attention_mask=attention_mask, return_attention_scores=True
         )
@@ -121,8 +137,8 @@ class TransformerDecoderLayer(_TransformerLayer):
     """Causal self-attention, attention to the encoder's output, then a feed-forward network.
 
     The right half of figure 1 of Vaswani et al. (2017); `DecoderLayer` of the TensorFlow tutorial,
-    `torch.nn.TransformerDecoderLayer`, and KerasHub's `TransformerDecoder`. Called without a memory
-    it has no attention to one: the layer of a language model such as GPT.
+    `torch.nn.TransformerDecoderLayer`, and KerasHub's `TransformerDecoder`. Without a memory
+    it has no cross-attention, like the layers of a language model such as GPT.
 
     Args:
         *args, **kwargs: as for `TransformerEncoderLayer`.
@@ -132,19 +148,19 @@ class TransformerDecoderLayer(_TransformerLayer):
         memory: the encoder's output, (B, S, E), or None.
         attention_mask: booleans (B, S) or (B, T, S), True where a position may attend to the
             memory.
-        cache: a `KVCache` of the tokens before, with at least T free slots; or None if x is a whole
+        cache: a `KVCache` of the earlier tokens, with at least T free slots; None if x is a whole
             sentence.
         return_attention_scores: whether to return the weights.
-        return_cache: whether to return the `KVCache` with these tokens.
+        return_cache: whether to return the `KVCache` that includes these tokens.
 
     Returns:
-        The output (B, T, D). On request after it the weights, a dictionary: `"self_attention"`
+        The output (B, T, D). On request, the weights come next, as a dictionary: `"self_attention"`
         (B, H, T, T), or (B, H, T, P) with a cache of P slots; and `"cross_attention"` (B, H, T, S)
-        if there is a memory. On request, last, the cache for what follows.
+        if there is a memory. On request, the cache for the next tokens comes last.
 
     Raises:
         ValueError: a number is not positive, the dropout is not in [0, 1), a shape is not as above,
-            or the layer was built with a memory and comes without, or the other way round.
+            or the layer was built with a memory and is called without one, or vice versa.
 
     Example:
     >>> import numpy as np
@@ -158,7 +174,7 @@ class TransformerDecoderLayer(_TransformerLayer):
 
     self_attention_block = CausalSelfAttention
 
-    def build(self, x_shape, memory_shape=None):
+    def build(self, x_shape: Shape, memory_shape: Shape | None = None) -> None:
         self.self_attention.build(x_shape)
         if memory_shape is not None:
             self.cross_attention = self.attention_block(CrossAttention, "cross_attention")
@@ -167,14 +183,14 @@ class TransformerDecoderLayer(_TransformerLayer):
 
     def call(
         self,
-        x,
-        memory=None,
+        x: Array,
+        memory: Array | None = None,
         *,
-        attention_mask=None,
-        cache=None,
-        return_attention_scores=False,
-        return_cache=False,
-    ):
+        attention_mask: Array | None = None,
+        cache: KVCache | None = None,
+        return_attention_scores: bool = False,
+        return_cache: bool = False,
+    ) -> Array | tuple[Any, ...]:
         if (memory is None) != (self.cross_attention is None):
             expected = "no memory" if self.cross_attention is None else "a memory (B, S, E)"
             got = None if memory is None else f"one of shape {tuple(memory.shape)}"
@@ -192,6 +208,6 @@ class TransformerDecoderLayer(_TransformerLayer):
         returned += [after] if return_cache else []
         return (x, *returned) if returned else x
 
-    def empty_cache(self, like, slots):
-        """Return a `KVCache` with so many slots, for as many sentences as `like` (B, …) has."""
+    def empty_cache(self, like: Array, slots: int) -> KVCache:
+        """Return an empty `KVCache` with this many slots and the batch size of `like` (B, …)."""
         return self.self_attention.empty_cache(like, slots)

@@ -1,11 +1,14 @@
-"""How a layer makes its weights: the arguments of `keras.layers.Dense`, for layers with others.
+"""Weights with the options of `keras.layers.Dense` and `keras.layers.Embedding`.
 
-A kernel multiplies what comes in, a bias is added to it; of embeddings there is one for each id.
+A kernel multiplies the input, a bias is added to it, and embeddings have one row for each id.
 """
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import keras
+
+from keras_attention.types import Array, Shape
 
 DEFAULTS = {
     "kernel_initializer": "glorot_uniform",
@@ -30,31 +33,31 @@ EMBEDDINGS = {
 
 
 class WeightedLayer(keras.layers.Layer):
-    """A layer whose weights are initialized, regularized and constrained as one asks.
+    """A layer whose weights take initializers, regularizers and constraints.
 
     Args:
         **kwargs: `kernel_initializer`, `bias_initializer`, `kernel_regularizer`,
             `bias_regularizer`, `kernel_constraint` and `bias_constraint`, as for
-            `keras.layers.Dense`; the rest as for every Keras layer.
+            `keras.layers.Dense`, and arguments of `keras.layers.Layer`.
     """
 
-    options: ClassVar = DEFAULTS
+    options: ClassVar[Mapping[str, str | None]] = DEFAULTS
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any):
         chosen = {name: kwargs.pop(name, default) for name, default in self.options.items()}
         super().__init__(**kwargs)
         for name, value in chosen.items():
             setattr(self, name, _kind(name).get(value))
 
-    def add_kernel(self, name, shape):
-        """Make a weight that multiplies."""
+    def add_kernel(self, name: str, shape: Shape) -> Array:
+        """Make a weight that multiplies the input."""
         return self._add("kernel", name, shape)
 
-    def add_bias(self, name, shape):
+    def add_bias(self, name: str, shape: Shape) -> Array:
         """Make a weight that is added."""
         return self._add("bias", name, shape)
 
-    def add_embeddings(self, name, shape):
+    def add_embeddings(self, name: str, shape: Shape) -> Array:
         """Make a table of embeddings."""
         return self._add("embeddings", name, shape)
 
@@ -63,24 +66,24 @@ class WeightedLayer(keras.layers.Layer):
         options["initializer"] = _fresh(options["initializer"])
         return self.add_weight(shape=shape, name=name, **options)
 
-    def weight_options(self):
-        """Return the arguments, for a layer that makes weights on behalf of this one."""
+    def weight_options(self) -> dict[str, Any]:
+        """Return the options, for a layer that makes weights on behalf of this one."""
         return {name: _fresh(getattr(self, name)) for name in self.options}
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         options = {name: _kind(name).serialize(getattr(self, name)) for name in self.options}
         return {**super().get_config(), **options}
 
 
 class EmbeddingLayer(WeightedLayer):
-    """The same for a layer whose weight is a table of embeddings.
+    """A `WeightedLayer` whose weight is a table of embeddings.
 
     Args:
         **kwargs: `embeddings_initializer`, `embeddings_regularizer` and `embeddings_constraint`, as
-            for `keras.layers.Embedding`; the rest as for every Keras layer.
+            for `keras.layers.Embedding`, and arguments of `keras.layers.Layer`.
     """
 
-    options: ClassVar = EMBEDDINGS
+    options: ClassVar[Mapping[str, str | None]] = EMBEDDINGS
 
 
 def _kind(name):
@@ -88,5 +91,5 @@ def _kind(name):
 
 
 def _fresh(value):
-    """Return a copy of an initializer: one without a seed draws the same whenever it is called."""
+    """Copy an initializer: one without a seed returns the same numbers whenever it is called."""
     return value.clone() if isinstance(value, keras.initializers.Initializer) else value

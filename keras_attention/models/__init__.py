@@ -1,4 +1,8 @@
-"""Trunk 3: one paper or tutorial a file, and the views over the layers of any of them."""
+"""Trunk 3: one paper or tutorial per file, and views over the layers of any model."""
+
+from collections.abc import Callable
+
+import keras
 
 from keras_attention.models.bilstm_attention import build_bilstm_attention
 from keras_attention.models.captioner import build_captioner
@@ -22,7 +26,7 @@ from keras_attention.models.rnn_attention import build_rnn_attention
 from keras_attention.models.seq2seq import build_seq2seq
 from keras_attention.models.transformer import build_transformer
 
-BUILDERS = {
+BUILDERS: dict[str, Callable[..., keras.Model]] = {
     "rnn": build_rnn_attention,
     "bilstm": build_bilstm_attention,
     "seq2seq": build_seq2seq,

@@ -1,4 +1,9 @@
-"""The attentions that a translator can be built with, by name."""
+"""The attention layers that a translator can use, by name."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
 
 from keras_attention import layers
 
@@ -7,29 +12,36 @@ SCORED = ("global", "hard", *LOCAL)
 
 
 def make_attention(
-    name, units, score=None, half_width=None, *, among, default_score="additive", dtype=None
-):
-    """Return the attention layer that is meant by a name.
+    name: str,
+    units: int,
+    score: str | keras.layers.Layer | None = None,
+    half_width: int | None = None,
+    *,
+    among: Sequence[str],
+    default_score: str = "additive",
+    dtype: str | keras.DTypePolicy | None = None,
+) -> keras.layers.Layer:
+    """Return the attention layer with a given name.
 
     Args:
-        name: `"multi_head"`, one head of Keras' multi-head attention; `"global"`, soft attention
-            over the whole context; `"local_m"` and `"local_p"`, over a window of Luong et al.
-            (2015); `"hard"`, one position, with straight-through gradients; `"coverage"`,
+        name: `"multi_head"`, Keras' multi-head attention with one head; `"global"`, soft attention
+            over the whole context; `"local_m"` and `"local_p"`, soft attention over a window (Luong
+            et al., 2015); `"hard"`, one position, with straight-through gradients; `"coverage"`,
             `"neural_coverage"`, `"location_aware"` and `"recurrent_location"`, with a state;
-            `"last"`, `"max"` and `"mean"`, a summary that ignores what is asked.
+            `"last"`, `"max"` and `"mean"`, summaries that ignore the query.
         units: width of the query.
         score: a score of `keras_attention.layers.scores.SCORES`, or a layer of that module; None:
             the default. For global, local and hard attention.
-        half_width: D of a window; None: 3, for short sentences. For local attention.
-        among: the names that the model at hand can do with.
-        default_score: that of the model at hand.
+        half_width: half width D of the window; None: 3, for short sentences. For local attention.
+        among: the names that the model supports.
+        default_score: the default score of the model.
         dtype: dtype or dtype policy of the layer.
 
     Returns:
-        An attention layer, named after itself.
+        An attention layer, named after its kind.
 
     Raises:
-        ValueError: there is no such name or score, or the attention has no use for an argument.
+        ValueError: the name or score is unknown, or the attention does not take an argument.
     """
     if name not in among:
         raise ValueError(f"attention must be one of {', '.join(among)}, got {name!r}")
@@ -39,7 +51,7 @@ def make_attention(
         raise ValueError(f"{name} attention has no window; leave half_width out, got {half_width}")
     score = default_score if score is None else score
     half_width = 3 if half_width is None else half_width
-    named = {"name": f"{name}_attention", "dtype": dtype}
+    named: dict[str, Any] = {"name": f"{name}_attention", "dtype": dtype}
     makers = {
         "multi_head": lambda: layers.MultiHeadAttention(1, units, **named),
         "global": lambda: layers.ContextSensitiveMemory(score, **named),

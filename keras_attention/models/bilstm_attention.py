@@ -1,4 +1,4 @@
-"""The lecture's model: a bidirectional LSTM, and an LSTM that looks back before every word.
+"""The lecture's model: a bidirectional LSTM, and an LSTM that attends before every word.
 
 context ids → embedding → bidirectional LSTM → h                          (B, S, 2 M₁)
 α_t = softmax over time of NeuralNet([s_{t−1}; h]),  c_t = Σ_t′ α_tt′ h_t′   (B, S, 1), (B, 2 M₁)
@@ -25,21 +25,21 @@ ATTENTIONS = (
 
 
 def build_bilstm_attention(
-    context_vocabulary_size=5000,
-    target_vocabulary_size=5000,
-    units=256,
-    encoder_units=None,
-    attention="global",
-    score=None,
-    half_width=None,
-    dtype=None,
-    name="bilstm_attention",
-):
+    context_vocabulary_size: int = 5000,
+    target_vocabulary_size: int = 5000,
+    units: int = 256,
+    encoder_units: int | None = None,
+    attention: str = "global",
+    score: str | keras.layers.Layer | None = None,
+    half_width: int | None = None,
+    dtype: str | keras.DTypePolicy | None = None,
+    name: str = "bilstm_attention",
+) -> keras.Model:
     """Build the translator of the lecture notes, with the attention inside the decoder's loop.
 
-    The decoder's state before a word, s_{t−1}, asks; what is read enters the LSTM beside the word
-    before (teacher forcing). The decoder starts from zeros, as in the notes: all that it knows of
-    the context it has read.
+    The decoder's previous state, s_{t−1}, is the query. What it reads enters the LSTM together with
+    the previous word (teacher forcing). The decoder starts from zeros, as in the notes: it knows
+    only what it has read of the context.
 
     Args:
         context_vocabulary_size: number of context ids; 0 is padding.
@@ -47,25 +47,25 @@ def build_bilstm_attention(
         units: M₂, width of the decoder's LSTM and of the embeddings.
         encoder_units: M₁, width of the encoder's LSTM in each direction; None: half the units,
             so that queries and keys are equally wide and every score applies (for even units).
-        attention: `"global"` as in the notes; or another of
+        attention: `"global"` as in the notes, or another of
             `keras_attention.models.attention_factory`: `"local_m"`, `"local_p"`, `"hard"`; with a
             state: `"coverage"`, `"neural_coverage"`, `"location_aware"`, `"recurrent_location"`; or
             a summary that ignores the query: `"last"`, `"max"`, `"mean"`.
-        score: of global, local and hard attention; by default the notes' network with two layers,
-            `"two_layer"`, as wide as the query. `TwoLayerScore(10)` of
-            `keras_attention.layers.scores` is as narrow as theirs.
-        half_width: of the window of local attention.
-        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
+        score: score of global, local and hard attention; None: the notes' two-layer network,
+            `"two_layer"`, with the width of the query. `TwoLayerScore(10)` of
+            `keras_attention.layers.scores` has the width of the notes.
+        half_width: half width of the window of local attention.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: the default.
         name: name of the model.
 
     Returns:
         A functional `keras.Model`: `{"context": ids (B, S), "target": ids (B, T)}` → logits
         (B, T, V). Its layers "encoder" and "decoder" are functional models themselves; the views
-        `encode`, `step` and `attention` of this package are made of them.
+        `encode`, `step` and `attention` of this package build on them.
 
     Raises:
-        ValueError: there is no such attention or score, it does not go with another argument, or
-            a number is not positive.
+        ValueError: the attention or score is unknown or conflicts with another argument, or a
+            number is not positive.
 
     References:
         Bahdanau, Cho, Bengio (2015), arXiv:1409.0473, whose RNNs are GRUs.
@@ -102,7 +102,7 @@ def build_bilstm_attention(
 
 
 def _build_encoder(vocabulary_size, width, units, initial_states, dtype):
-    """Ids (B, S) → the memory, and the states from which the decoder starts."""
+    """Ids (B, S) → the memory and the initial states of the decoder."""
     rnn = layers.Bidirectional(
         layers.RNN(layers.LSTMCell(units, dtype=dtype), return_sequences=True, dtype=dtype),
         name="context_rnn",

@@ -1,4 +1,7 @@
-"""The caches of models whose tokens come one at a time: one for each layer that attends to them."""
+"""Caches of models that read their tokens one at a time: one per layer with self-attention."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 
@@ -6,14 +9,14 @@ from keras_attention.layers import CausalSelfAttention, TransformerDecoderLayer
 from keras_attention.ops import KVCache, resize_cache
 
 
-def cached_layers(model):
-    """Return the layers of a model that take a cache, in their order."""
+def cached_layers(model: keras.Model) -> list[keras.layers.Layer]:
+    """Return the layers of a model that take a cache, in order."""
     kinds = (CausalSelfAttention, TransformerDecoderLayer)
     return [layer for layer in model.layers if isinstance(layer, kinds)]
 
 
-def cache_inputs(layers):
-    """Return a symbolic cache for each of some layers, of any number of slots."""
+def cache_inputs(layers: Sequence[keras.layers.Layer]) -> list[KVCache]:
+    """Return one symbolic cache per layer, with any number of slots."""
     caches = []
     for n, layer in enumerate(layers, start=1):
         keys, values, length = layer.empty_cache(keras.Input((1,), dtype="int32"), slots=1)
@@ -29,20 +32,21 @@ def cache_inputs(layers):
     return caches
 
 
-def of_one_length(caches):
-    """Return caches that all have the length of the first.
+def of_one_length(caches: Sequence[KVCache]) -> list[KVCache]:
+    """Return the caches, all with the length of the first.
 
-    It is the same for all layers; but only so does a program for several chips fetch it once.
+    All layers have the same length. Sharing the tensor lets a program for several chips fetch it
+    only once.
     """
     return [cache._replace(length=caches[0].length) for cache in caches]
 
 
-def slots_of(state):
-    """Return how many slots the caches in a state have; None for a state without any."""
+def slots_of(state: Any) -> int | None:
+    """Return the number of slots of the caches in a state; None if it has no caches."""
     is_cached = isinstance(state, (list, tuple)) and state and isinstance(state[0], KVCache)
     return state[0].values.shape[2] if is_cached else None
 
 
-def with_slots(state, slots):
-    """Return a state of caches with another number of slots, enough for what they hold."""
+def with_slots(state: Sequence[KVCache], slots: int) -> list[KVCache]:
+    """Return a state of caches with another number of slots, enough for what they store."""
     return [resize_cache(cache, slots) for cache in state]

@@ -1,10 +1,12 @@
-"""A model that writes a text character by character, and may look back at what it has written.
+"""A model that writes a text character by character and may attend to what it has written.
 
 ids → embedding → LSTM                                                   → logits   "lstm"
 ids → embedding → LSTM → causal self-attention                           → logits   "lstm_attention"
 ids → embedding, 3 characters each, + positions
                       → N × (causal self-attention → feed-forward)       → logits   "transformer"
 """
+
+from typing import Any
 
 import keras
 from keras import layers, ops, tree
@@ -17,6 +19,7 @@ from keras_attention.layers import (
 )
 from keras_attention.models.caches import cache_inputs, cached_layers, of_one_length
 from keras_attention.models.encoder_decoder import check_sizes
+from keras_attention.types import Array
 
 KINDS = ("lstm", "lstm_attention", "transformer")
 _TOGETHER = 3  # characters that a Transformer embeds together
@@ -24,52 +27,52 @@ _UNITS = {"lstm": 423, "lstm_attention": 369, "transformer": 128}
 
 
 def build_character_model(
-    vocabulary_size,
-    kind="lstm",
-    units=None,
-    embedding=64,
-    num_layers=4,
-    num_heads=4,
-    key_dim=32,
-    dropout=0.0,
-    dtype=None,
-    name=None,
-):
+    vocabulary_size: int,
+    kind: str = "lstm",
+    units: int | None = None,
+    embedding: int = 64,
+    num_layers: int = 4,
+    num_heads: int = 4,
+    key_dim: int = 32,
+    dropout: float = 0.0,
+    dtype: str | keras.DTypePolicy | None = None,
+    name: str | None = None,
+) -> keras.Model:
     """Build a language model over characters, of one of three kinds.
 
-    `"lstm"` is the CharRNN: all that it knows of the text so far is in a state of fixed size.
-    `"lstm_attention"` lets each output of such an LSTM read all outputs before it, so that what was
-    written long ago is as near as what was written just now. `"transformer"` does without an LSTM;
-    so that it need not learn first what stands beside what, it embeds each character together with
-    the two before it, as Mohamed et al. (2019) do.
+    `"lstm"` is the CharRNN: a state of fixed size holds all that it knows of the text so far.
+    `"lstm_attention"` lets each output of such an LSTM attend to all earlier outputs, so that old
+    text is as near as recent text. `"transformer"` has no LSTM. It embeds each character together
+    with the two before it, as Mohamed et al. (2019) do, so that it need not first learn which
+    characters are neighbours.
 
     Args:
         vocabulary_size: number of ids, V; 0 is padding.
         kind: one of `KINDS`.
         units: width, D; None: 423, 369 and 128 for the three kinds, about 860,000 weights each.
-        embedding: width of an embedded character, where there is an LSTM; in a Transformer it is D.
+        embedding: width of an embedded character in a model with an LSTM; in a Transformer it is D.
         num_layers: layers of the Transformer.
         num_heads: heads of each attention, H.
         key_dim: depth of a head, K.
-        dropout: fraction of the attention weights, and of the output of the LSTM or of the
-            feed-forward networks, that is dropped in training.
-        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
-        name: of the model; None: its kind.
+        dropout: fraction dropped in training, of the attention weights and of the output of the
+            LSTM or of the feed-forward networks.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: the default.
+        name: name of the model; None: its kind.
 
     Returns:
         A functional `keras.Model`, ids (B, T) → logits (B, T, V) for the character after each. Its
         layer "decoder" is `{"ids", "state"}` → `{"logits", "state", "weights"}`. The view
-        `continuation` continues from a state, which `initial_state` makes, so that a text may come
-        one character at a time; `character_attention` shows the attention weights.
+        `continuation` continues from a state, such as that of `initial_state`, so that a text may
+        come one character at a time. The view `character_attention` shows the attention weights.
 
     Raises:
-        ValueError: there is no such kind, a size is not positive, the width of the Transformer is
+        ValueError: the kind is unknown, a size is not positive, the width of the Transformer is
             odd, or the dropout is not in [0, 1).
 
     References:
         Karpathy (2015), The unreasonable effectiveness of recurrent neural networks; Cheng, Dong,
         Lapata (2016), Long short-term memory-networks for machine reading, arXiv:1601.06733, for an
-        LSTM that attends to its own past; Vaswani et al. (2017), arXiv:1706.03762; Mohamed,
+        LSTM that attends to its earlier states; Vaswani et al. (2017), arXiv:1706.03762; Mohamed,
         Okhonko, Zettlemoyer (2019), Transformers with convolutional context for ASR,
         arXiv:1904.11660.
     """
@@ -89,16 +92,21 @@ def build_character_model(
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
 
-    attention = {"num_heads": num_heads, "key_dim": key_dim, "dropout": dropout, "dtype": dtype}
+    attention: dict[str, Any] = {
+        "num_heads": num_heads,
+        "key_dim": key_dim,
+        "dropout": dropout,
+        "dtype": dtype,
+    }
     if kind == "transformer":
-        # Of such a size that what a character is counts as much as where it stands
+        # As large as the sinusoids: a character counts as much as its position
         normal = keras.initializers.RandomNormal(stddev=1.0)
         stack = [
             layers.Embedding(vocabulary_size, units, normal, name="embedding", dtype=dtype),
             layers.Conv1D(units, _TOGETHER, name="together", dtype=dtype),
             SinusoidalPositions(name="positions", dtype=dtype),
         ]
-        options = {"feed_forward_dim": 4 * units, "norm_first": True, **attention}
+        options: dict[str, Any] = {"feed_forward_dim": 4 * units, "norm_first": True, **attention}
         for n in range(1, num_layers + 1):
             stack.append(TransformerDecoderLayer(**options, name=f"decoder_layer_{n}"))
     else:
@@ -123,12 +131,12 @@ def build_character_model(
     return keras.Model(ids, outputs["logits"], name=name or kind)
 
 
-def continuation(model):
-    """Return the view of a character model that reads a text in parts, each of any length.
+def continuation(model: keras.Model) -> keras.Model:
+    """Return the view of a character model that reads a text in parts of any length.
 
     Returns:
         A functional model `{"ids": (B, T), "state"}` → `{"logits", "state", "weights"}`. The first
-        state is that of `initial_state`; it holds a `KVCache` for each attention.
+        state comes from `initial_state`; it holds a `KVCache` for each attention layer.
     """
     decoder = model.get_layer("decoder")
     stack = [layer for layer in decoder.layers if not isinstance(layer, layers.InputLayer)]
@@ -139,8 +147,8 @@ def _build_decoder(stack, caches=()):
     """Ids (B, T) and state → logits (B, T, V), the next state, attention weights.
 
     Args:
-        stack: the layers, each of which reads the one before it.
-        caches: a symbolic cache for each that takes one, if the text comes in parts.
+        stack: the layers, in order.
+        caches: a symbolic cache for each layer that takes one, if the text comes in parts.
     """
     ids = keras.Input((None,), dtype="int32", name="ids")
     layer = {each.name: each for each in stack}
@@ -170,7 +178,7 @@ def _build_decoder(stack, caches=()):
 
 
 def _recur(layer, ids):
-    """Read characters with the LSTM: its outputs, its first and last state."""
+    """Return the outputs of the LSTM for the ids, and its first and last state."""
     lstm, names = layer["lstm"], ("hidden", "carry")
     first = [keras.Input((lstm.units,), dtype=lstm.compute_dtype, name=name) for name in names]
     x, *last = lstm(layer["embedding"](ids), initial_state=first)
@@ -178,20 +186,20 @@ def _recur(layer, ids):
 
 
 def _convolve(layer, ids, start):
-    """Embed each character with those before it, of which the state holds the last."""
+    """Embed each character with the ones before it; the state holds the most recent."""
     recent = keras.Input((_TOGETHER - 1,), dtype="int32", name="recent")
     read = ops.concatenate([recent, ids], axis=1)
     x = layer["positions"](layer["together"](layer["embedding"](read)), start=start)
     return x, {"recent": recent}, {"recent": read[:, 1 - _TOGETHER :]}
 
 
-def initial_state(decoder, ids, slots=0):
-    """Return the state before the first character, symbolic or not.
+def initial_state(decoder: keras.Model, ids: Array, slots: int = 0) -> dict[str, Any]:
+    """Return the state before the first character, symbolic if the ids are.
 
     Args:
         decoder: the view `continuation`, or the layer "decoder", of a character model.
-        ids: (B, T), of which only B counts.
-        slots: of each cache, at least as many as there will be characters.
+        ids: (B, T); only B matters.
+        slots: slots of each cache, at least the number of characters to come.
     """
 
     def nothing(tensor):
@@ -202,12 +210,12 @@ def initial_state(decoder, ids, slots=0):
     return tree.map_structure(nothing, decoder.input["state"])
 
 
-def character_attention(model):
-    """Return the view of a character model that shows where each character looked back to.
+def character_attention(model: keras.Model) -> keras.Model:
+    """Return the view of a character model that shows its attention weights.
 
     Returns:
         A functional model, ids (B, T) → `{"logits": (B, T, V), "decoder_self_attention": [...]}`,
-        with weights (B, H, T, T) for each attention; none for a model without one.
+        with weights (B, H, T, T) for each attention layer; none for a model without attention.
     """
     decoder = model.get_layer("decoder")
     outputs = decoder({"ids": model.input, "state": initial_state(decoder, model.input)})

@@ -1,8 +1,10 @@
-"""The deep recurrent attention model: labels in a row, several glimpses of a picture for each.
+"""The deep recurrent attention model: a row of labels, several glimpses for each.
 
 a coarse picture → s₀,   l_t ← s_{t−1},   h_t = LSTM₁(g_t, h_{t−1}),   s_t = LSTM₂(h_t, s_{t−1}),
 logits of label n ← h after its last glimpse
 """
+
+from collections.abc import Sequence
 
 import keras
 from keras import layers, ops
@@ -13,48 +15,48 @@ from keras_attention.models.reinforced import Reinforced
 
 
 def build_deep_recurrent_attention(
-    shape,
-    labels=10,
-    length=2,
-    num_glimpses=3,
-    size=8,
-    scales=2,
-    units=128,
-    coarse=4,
-    deviation=0.2,
-    policy="learned",
-    dtype=None,
-    name="deep_recurrent_attention",
-):
-    """Build the model of Ba et al. (2015) for labels in a row, all of the same number.
+    shape: Sequence[int],
+    labels: int = 10,
+    length: int = 2,
+    num_glimpses: int = 3,
+    size: int = 8,
+    scales: int = 2,
+    units: int = 128,
+    coarse: int = 4,
+    deviation: float = 0.2,
+    policy: str = "learned",
+    dtype: str | keras.DTypePolicy | None = None,
+    name: str = "deep_recurrent_attention",
+) -> Reinforced:
+    """Build the model of Ba et al. (2015) for rows of labels, all of the same length.
 
-    The context network sees the whole picture, but each square of `coarse` × `coarse` pixels as one
-    mean, and starts the upper net alone, which chooses places; the labels are read off the lower
-    one, so that they must come from glimpses.
+    The context network sees the whole picture, reduced to the mean of each square of `coarse` ×
+    `coarse` pixels. It starts only the upper network, which chooses the locations. The labels come
+    from the lower network, and thus from glimpses alone.
 
     Args:
         shape: height, width and channels of the pictures; the sides are multiples of `coarse`.
         labels: number of labels, V.
-        length: N, labels a picture.
-        num_glimpses: glimpses a label.
+        length: N, labels per picture.
+        num_glimpses: G, glimpses per label.
         size: cells of a patch along each side.
-        scales: patches a glimpse, each twice as wide as the one before.
-        units: width of the glimpse network and of both recurrent nets.
+        scales: patches per glimpse, each twice as wide as the one before.
+        units: width of the glimpse network and of both recurrent networks.
         coarse: side of the squares that the context network sees as one pixel.
-        deviation: σ of the places around their means, of a picture that is 2 wide.
-        policy: `"learned"`; or, to compare with, `"centre"` or `"random"`, as for `GlimpseRNN`.
-        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
+        deviation: σ of the locations around their means; the picture is 2 wide.
+        policy: `"learned"`; or, for comparison, `"centre"` or `"random"`, as for `GlimpseRNN`.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: the default.
         name: name of the model.
 
     Returns:
         A `Reinforced` model, to be compiled without a loss: pictures (B, H, W, C) → a dict with
         "logits" (B, N, V); "locations" (B, N·G, 2), "log_probabilities" and "baseline"
-        (B, N·G), as for `build_recurrent_attention`; the baseline is the number of errors that
-        is to be expected.
+        (B, N·G), as for `build_recurrent_attention`; the baseline is the expected number of
+        errors.
 
     Raises:
-        ValueError: a number is not positive, there is no such policy, a glimpse is larger than the
-            picture, or its sides are no multiples of `coarse`.
+        ValueError: a number is not positive, the policy is unknown, a glimpse is larger than the
+            picture, or the sides of the picture are not multiples of `coarse`.
 
     References:
         Ba, Mnih, Kavukcuoglu (2015), Multiple object recognition with visual attention,
@@ -69,7 +71,7 @@ def build_deep_recurrent_attention(
             f"got {shape[0]} × {shape[1]}"
         )
     # Layers
-    learns = policy == "learned"  # where nothing is chosen, nothing teaches who would choose
+    learns = policy == "learned"  # without choices, these layers get no gradient
     shrink = layers.AveragePooling2D(coarse, name="coarse", dtype=dtype)
     to_context = layers.Dense(units, "tanh", trainable=learns, name="context", dtype=dtype)
     core = GlimpseRNN(

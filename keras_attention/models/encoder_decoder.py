@@ -1,57 +1,73 @@
 """What encoder-decoders share: reading the context, a decoder that attends, joining the halves."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import keras
 from keras import layers, ops
 
 from keras_attention.layers import AttentionRNN
 from keras_attention.ops import padding_mask
+from keras_attention.types import Array
 
 
-def check_sizes(**sizes):
+def check_sizes(**sizes: int) -> None:
     """Check that sizes are positive.
 
     Raises:
-        ValueError: one is not.
+        ValueError: a size is not positive.
     """
     for name, size in sizes.items():
         if size < 1:
             raise ValueError(f"{name} must be positive, got {size}")
 
 
-def annotate(context, vocabulary_size, width, rnn, dtype=None):
+def annotate(
+    context: Array,
+    vocabulary_size: int,
+    width: int,
+    rnn: keras.layers.Layer,
+    dtype: str | keras.DTypePolicy | None = None,
+) -> tuple[Array, Array, list[Array]]:
     """Read a context: ids (B, S) → mask (B, S), annotations (B, S, D), and the RNN's states.
 
     Args:
         context: symbolic ids; 0 is padding.
         vocabulary_size: number of ids.
-        width: of the embedding.
-        rnn: layer that returns the sequence of its outputs, and states if it is made to.
+        width: width of the embedding.
+        rnn: layer that returns the sequence of its outputs, and optionally its states.
         dtype: dtype or dtype policy of the embedding.
 
     Returns:
-        The mask; annotations that are 0 at padding; a list of states, maybe empty.
+        The mask; annotations, 0 at padding; a list of states, possibly empty.
     """
     embedding = layers.Embedding(vocabulary_size, width, name="context_embedding", dtype=dtype)
     mask = padding_mask(context)
     outputs = rnn(embedding(context), mask=mask)
     annotations, *states = outputs if isinstance(outputs, (list, tuple)) else [outputs]
-    # Padding has no annotation. The operation also takes off the implicit mask of the RNN's output,
-    # which Keras would carry along beside the explicit one.
+    # Padding has no annotation. The operation also removes the implicit mask of the RNN's output,
+    # which Keras would pass on beside the explicit one.
     return mask, ops.where(ops.expand_dims(mask, -1), annotations, 0.0), states
 
 
-def inputs_like(tensors):
-    """Return a symbolic input for each of some symbolic tensors, batch apart."""
+def inputs_like(tensors: Iterable[Array]) -> list[Array]:
+    """Return a symbolic input with the shape and dtype of each tensor, for any batch size."""
     return [keras.Input(tensor.shape[1:], dtype=tensor.dtype) for tensor in tensors]
 
 
-def build_attending_decoder(vocabulary_size, width, cell, encoded, dtype=None):
-    """Build a decoder whose cell looks at a memory before every word.
+def build_attending_decoder(
+    vocabulary_size: int,
+    width: int,
+    cell: keras.layers.Layer,
+    encoded: Mapping[str, Any],
+    dtype: str | keras.DTypePolicy | None = None,
+) -> keras.Model:
+    """Build a decoder whose cell attends to a memory before every word.
 
     Args:
         vocabulary_size: number of target ids, V.
-        width: of their embedding.
-        cell: for `AttentionRNN`.
+        width: width of the target embedding.
+        cell: cell of the `AttentionRNN`.
         encoded: symbolic `{"memory": {"mask": (B, S), "values": (B, S, D)}, "state": [...]}`.
         dtype: dtype or dtype policy of the layers.
 
@@ -83,13 +99,13 @@ def build_attending_decoder(vocabulary_size, width, cell, encoded, dtype=None):
     )
 
 
-def join(encoder, decoder, name):
-    """Join two halves: the decoder is fed the right answer, shifted by one (teacher forcing).
+def join(encoder: keras.Model, decoder: keras.Model, name: str) -> keras.Model:
+    """Join two halves: the decoder receives the right answer, shifted by one (teacher forcing).
 
     Args:
         encoder: ids (B, S) → `{"memory": ..., "state": ..., ...}`.
         decoder: `{"memory": ..., "state": ..., "target": ids (B, T)}` → `{"logits", ...}`.
-        name: of the model.
+        name: name of the model.
 
     Returns:
         A functional model `{"context", "target"}` → logits (B, T, V).

@@ -1,23 +1,25 @@
 """Views: other ways to call the same layers; no forward pass is written twice.
 
-Every model of the package has two layers by these names:
+Every model of the package has two layers with these names:
 
     encoder(context)                       → {"memory", "state"}, and "weights" if it attends
     decoder({"memory", "state", "target"}) → {"logits", "state", "weights"}
 
-`memory` is what the decoder attends to, `state` what it carries from token to token; both are
-structures of tensors whose first axis is the batch. A Transformer's state is a list of `KVCache`,
-one a layer; an empty list before the first token of a target that comes as a whole.
+The decoder attends to `memory`, and carries `state` from token to token. Both are structures of
+tensors whose first axis is the batch. A Transformer's state is a list of `KVCache`, one per layer;
+the list is empty if the target comes as a whole.
 
 `weights` maps each kind of attention to the weights of its layers, the first layer first:
 
     cross_attention         (B, H, T, S)    the target attends to the context
-    encoder_self_attention  (B, H, S, S)    the context to itself
-    decoder_self_attention  (B, H, T, T)    the target to itself
+    encoder_self_attention  (B, H, S, S)    the context attends to itself
+    decoder_self_attention  (B, H, T, T)    the target attends to itself
 
 without the axis H where there are no heads. Dictionaries are written in the order of their keys:
-backends differ in whether they sort them, and all are to load a model that one of them saved.
+some backends sort them and others do not, and each must load a model that another saved.
 """
+
+from typing import Any
 
 import keras
 from keras import ops, tree
@@ -25,18 +27,19 @@ from keras import ops, tree
 from keras_attention.layers import PositionalEmbedding
 from keras_attention.models.caches import cached_layers, slots_of, with_slots
 from keras_attention.models.transformer import decoder_with_caches
+from keras_attention.types import Array
 
 
-def encode(model, slots=64):
-    """Return the view ids (B, S) → `{"memory": ..., "state": ...}` of a model of this package.
+def encode(model: keras.Model, slots: int = 64) -> keras.Model:
+    """Return the view of a model that encodes: ids (B, S) → `{"memory": ..., "state": ...}`.
 
     Args:
         model: a model of this package.
-        slots: of a Transformer's caches, at least as many as tokens will be decoded step by step. A
-            recurrent model has no cache.
+        slots: slots of a Transformer's caches, at least the number of tokens to decode step by
+            step. A recurrent model has no cache.
 
     Raises:
-        ValueError: `slots` is not positive, or above the number of positions of the model.
+        ValueError: `slots` is not positive, or exceeds the number of positions of the model.
     """
     encoder, decoder = model.get_layer("encoder"), model.get_layer("decoder")
     most = most_tokens(model)[1]
@@ -44,7 +47,8 @@ def encode(model, slots=64):
         raise ValueError(f"slots must be at least 1, got {slots}")
     if most is not None and slots > most:
         raise ValueError(
-            f"the model has {most} positions for the tokens of a target, got {slots} slots"
+            f"slots must be at most the model's {most} positions for the tokens of a target, "
+            f"got {slots} slots"
         )
     if not cached_layers(decoder):
         return encoder
@@ -54,28 +58,29 @@ def encode(model, slots=64):
     return keras.Model(context, {"memory": memory, "state": state}, name="encode")
 
 
-def most_tokens(model):
-    """Return how many tokens a context, and a target, may have: None where there is no limit."""
-    limits = []
+def most_tokens(model: keras.Model) -> tuple[int | None, int | None]:
+    """Return the most tokens that a context and a target may have; None: there is no limit."""
+    limits: list[int | None] = []
     for part in ("encoder", "decoder"):
         layers = model.get_layer(part).layers
         embeddings = [layer for layer in layers if isinstance(layer, PositionalEmbedding)]
+        learned: list[Any]  # never None: learned positions need `max_positions`
         learned = [each.max_positions for each in embeddings if each.positions == "learned"]
         limits.append(min(learned, default=None))
-    return tuple(limits)
+    return limits[0], limits[1]
 
 
-def step(model):
-    """Return the view that decodes one token, a `Step`, of a model of this package."""
+def step(model: keras.Model) -> "Step":
+    """Return the view of a model of this package that decodes one token, a `Step`."""
     decoder = model.get_layer("decoder")
     return Step(decoder_with_caches(decoder) if cached_layers(decoder) else decoder)
 
 
-def attention(model):
-    """Return the view that shows every attention weight of a model of this package.
+def attention(model: keras.Model) -> keras.Model:
+    """Return the view of a model of this package that shows every attention weight.
 
     Returns:
-        A functional `keras.Model` with the inputs of the model, and as outputs
+        A functional `keras.Model` with the inputs of the model and the outputs
         `{"logits": (B, T, V), kind: [weights, ...], ...}`, a list for each kind of attention.
     """
     inputs = {tensor.name: tensor for tensor in model.inputs}
@@ -95,27 +100,29 @@ class Step(keras.layers.Layer):
     """Decode one token: `step(tokens, memory, state) → logits, weights, state`.
 
     Args:
-        decoder: the layer "decoder" of a model, a Transformer's with caches.
+        decoder: the layer "decoder" of a model; for a Transformer, its view with caches.
 
     Call arguments:
-        tokens: ids (B,), the tokens before those that are wanted.
+        tokens: ids (B,), the previous tokens.
         memory: from the encoder.
-        state: from the view `encode` for the first token, then from the step before.
+        state: from the view `encode` for the first token, then from the previous step.
 
     Returns:
         Logits (B, V) for the next tokens; a dictionary of lists of attention weights, each
-        (B, H, S) or (B, S), and (B, H, P), a column a slot, where a decoder attends to itself; and
-        the next state.
+        (B, H, S) or (B, S), or (B, H, P) with one column per slot where a decoder attends to
+        itself; and the next state.
     """
 
     slots_of, with_slots = staticmethod(slots_of), staticmethod(with_slots)
 
-    def __init__(self, decoder, **kwargs):
+    def __init__(self, decoder: keras.Model, **kwargs: Any):
         super().__init__(**kwargs)
         self.decoder = decoder
         self.built = True
 
-    def call(self, tokens, memory, state):
+    def call(
+        self, tokens: Array, memory: Any, state: Any
+    ) -> tuple[Array, dict[str, list[Array]], Any]:
         target = ops.expand_dims(tokens, 1)
         outputs = self.decoder({"memory": memory, "state": state, "target": target})
         weights = tree.map_structure(lambda each: each[..., 0, :], outputs["weights"])

@@ -1,4 +1,4 @@
-"""The end-to-end memory network: a question is answered by looking at a story again and again.
+"""The end-to-end memory network: it answers a question by attending to a story several times.
 
 m_i = Σ_j l_j ⊙ A x_ij + T_A(i);   u = Σ_j l_j ⊙ B q_j;   u ← u + Σ_i p_i c_i;   logits = W u
 """
@@ -16,46 +16,46 @@ TYINGS = ("adjacent", "layerwise")
 
 
 def build_memory_network(
-    vocabulary_size,
-    units=20,
-    hops=3,
-    memory_size=50,
-    tying="adjacent",
-    times=True,
-    encode_positions=True,
-    noise=0.1,
-    linear_start=True,
-    dtype=None,
-    name="memory_network",
-):
+    vocabulary_size: int,
+    units: int = 20,
+    hops: int = 3,
+    memory_size: int = 50,
+    tying: str = "adjacent",
+    times: bool = True,
+    encode_positions: bool = True,
+    noise: float = 0.1,
+    linear_start: bool = True,
+    dtype: str | keras.DTypePolicy | None = None,
+    name: str = "memory_network",
+) -> keras.Model:
     """Build the network of Sukhbaatar et al. (2015) that answers questions about a story.
 
-    Each sentence of the story is a key and a value, m_i and c_i; the question looks for sentences
-    that are like it, adds what it read, and looks again with that.
+    Each sentence of the story is a key m_i and a value c_i. The question attends to sentences that
+    resemble it, adds what it read, and attends again with the sum.
 
     Args:
         vocabulary_size: number of ids, V, of words and answers alike; 0 is padding.
         units: width of all embeddings, the paper's d.
-        hops: number of lookups, the paper's K.
-        memory_size: most sentences of a story.
+        hops: number of attention steps, the paper's K.
+        memory_size: maximum number of sentences in a story.
         tying: `"adjacent"`: the values of one hop are the keys of the next, A^{k+1} = C^k, with
-            B = A¹ and Wᵀ = C^K; or `"layerwise"`: all hops share A and C, and there is a matrix H
-            from hop to hop, as in a recurrent network. B and W are then their own.
-        times: whether sentences are told apart by when they were: with the embeddings T_A and T_C
-            of their times, one for each; without them the order of the story is lost.
+            B = A¹ and Wᵀ = C^K; or `"layerwise"`: all hops share A and C, and a matrix H leads
+            from hop to hop, as in a recurrent network. B and W are then separate matrices.
+        times: whether each sentence has embeddings T_A and T_C of its time; without them the order
+            of the story is lost.
         encode_positions: whether the order of the words in a sentence counts.
-        noise: how probable it is in training that a time is skipped, see `MemoryTimes`.
+        noise: probability, in training, that a time is skipped, see `MemoryTimes`.
         linear_start: whether training can begin without the softmax, see `set_linear`.
-        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
-        name: of the model.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: the default.
+        name: name of the model.
 
     Returns:
         A functional `keras.Model`: `{"question": ids (B, J), "story": ids (B, S, J)}` → logits
-        (B, V). The story's latest sentence comes first, empty ones last. The view `memory_hops`
-        shows the weights.
+        (B, V). The latest sentence of the story comes first, empty sentences last. The view
+        `memory_hops` shows the weights.
 
     Raises:
-        ValueError: there is no such tying, or a number is not positive.
+        ValueError: the tying is unknown, or a number is not positive.
 
     References:
         Sukhbaatar, Szlam, Weston, Fergus (2015), End-to-end memory networks, arXiv:1503.08895.
@@ -103,11 +103,11 @@ def build_memory_network(
     return keras.Model({"question": question, "story": story}, to_logits(u), name=name)
 
 
-def memory_hops(model):
-    """Return the view that shows where a memory network looked.
+def memory_hops(model: keras.Model) -> keras.Model:
+    """Return the view of a memory network that shows its attention.
 
     Args:
-        model: of `build_memory_network`.
+        model: from `build_memory_network`.
 
     Returns:
         A functional `keras.Model` with the inputs of the model and the outputs `{"logits": (B, V),
@@ -119,19 +119,19 @@ def memory_hops(model):
     return keras.Model(inputs, outputs, name=f"{model.name}_hops")
 
 
-def set_linear(model, linear):
-    """Leave the softmax of all hops out, or put it in; what is compiled stays compiled.
+def set_linear(model: keras.Model, linear: bool) -> None:
+    """Remove or restore the softmax of all hops; compiled programs stay valid.
 
     Args:
-        model: of `build_memory_network`, with `linear_start`.
-        linear: whether to leave it out.
+        model: from `build_memory_network`, with `linear_start`.
+        linear: whether to remove the softmax.
 
     Raises:
         ValueError: the model was built without `linear_start`.
     """
     for hop in _hops(model):
         if not hop.linear_start:
-            raise ValueError(f"{model.name} was built without linear_start, its softmax stays")
+            raise ValueError(f"{model.name} was built without linear_start; its softmax stays")
         hop.linear.assign(float(linear))
 
 

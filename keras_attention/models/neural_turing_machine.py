@@ -1,7 +1,9 @@
-"""A Neural Turing Machine from sequence to sequence, and the view that shows its tapes.
+"""A sequence-to-sequence Neural Turing Machine, and the view that shows its tapes.
 
 x → controller ⇄ heads ⇄ memory → dense → logits
 """
+
+from typing import Any
 
 import keras
 from keras import layers
@@ -11,24 +13,28 @@ from keras_attention.models.encoder_decoder import check_sizes
 
 
 def build_neural_turing_machine(
-    channels=9, bits=8, dtype=None, name="neural_turing_machine", **cell
-):
+    channels: int = 9,
+    bits: int = 8,
+    dtype: str | keras.DTypePolicy | None = None,
+    name: str = "neural_turing_machine",
+    **cell: Any,
+) -> keras.Model:
     """Build the machine of section 4 of Graves et al. (2014), by default with the sizes of table 1.
 
     Args:
         channels: width of the input, F.
         bits: width of the output.
-        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: the default.
         name: name of the model.
-        **cell: arguments of `layers.NTMCell`: sizes, heads, the controller, and how it begins.
+        **cell: arguments of `layers.NTMCell`: sizes, heads, the controller, and the start.
 
     Returns:
-        A functional `keras.Model`: inputs (B, T, channels) → logits (B, T, bits). `tapes` shows
-        where its heads were.
+        A functional `keras.Model`: inputs (B, T, channels) → logits (B, T, bits). The view
+        `tapes` shows the positions of its heads.
 
     Raises:
-        ValueError: a size is not positive, there are more shifts than rows, or there is no such
-            controller or start.
+        ValueError: a size is not positive, there are more shifts than rows, or the controller or
+            start is unknown.
 
     Example:
     >>> machine = build_neural_turing_machine(rows=16, width=5, controller="lstm")
@@ -51,8 +57,8 @@ def build_neural_turing_machine(
     return keras.Model(inputs, logits, name=name)
 
 
-def tapes(model):
-    """Return the view of a machine that shows where its heads were.
+def tapes(model: keras.Model) -> keras.Model:
+    """Return the view of a machine that shows the positions of its heads.
 
     Args:
         model: from `build_neural_turing_machine`, or loaded from a file.

@@ -1,7 +1,9 @@
 """The recurrent attention model: a label from a few glimpses of a picture.
 
-picture → T glimpses, each where the last state sends the eye → the last state → logits
+picture → T glimpses, each at a location chosen by the state before it → last state → logits
 """
+
+from collections.abc import Sequence
 
 import keras
 from keras import layers, ops
@@ -12,44 +14,44 @@ from keras_attention.models.reinforced import Reinforced
 
 
 def build_recurrent_attention(
-    shape,
-    labels=10,
-    num_glimpses=4,
-    size=8,
-    scales=3,
-    units=128,
-    deviation=0.2,
-    policy="learned",
-    dtype=None,
-    name="recurrent_attention",
-):
+    shape: Sequence[int],
+    labels: int = 10,
+    num_glimpses: int = 4,
+    size: int = 8,
+    scales: int = 3,
+    units: int = 128,
+    deviation: float = 0.2,
+    policy: str = "learned",
+    dtype: str | keras.DTypePolicy | None = None,
+    name: str = "recurrent_attention",
+) -> Reinforced:
     """Build the model of Mnih et al. (2014).
 
     Args:
         shape: height, width and channels of the pictures.
         labels: number of labels, V.
-        num_glimpses: T, glimpses a picture.
+        num_glimpses: T, glimpses per picture.
         size: cells of a patch along each side.
-        scales: patches a glimpse, each twice as wide as the one before.
+        scales: patches per glimpse, each twice as wide as the one before.
         units: width of the glimpse network and of the core.
-        deviation: σ of the places around their means, of a picture that is 2 wide.
-        policy: `"learned"`; or, to compare with, `"centre"` or `"random"`, as for `GlimpseRNN`.
-        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
+        deviation: σ of the locations around their means; the picture is 2 wide.
+        policy: `"learned"`; or, for comparison, `"centre"` or `"random"`, as for `GlimpseRNN`.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: the default.
         name: name of the model.
 
     Returns:
         A `Reinforced` model, to be compiled without a loss: pictures (B, H, W, C) → a dict with
-        "logits" (B, V), of the last state; "locations" (B, T, 2), where it looked;
-        "log_probabilities" (B, T) of these; and "baseline" (B, T), the chance of an error as it
-        was seen before each look.
+        "logits" (B, V), from the last state; "locations" (B, T, 2) of the glimpses;
+        "log_probabilities" (B, T) of the locations; and "baseline" (B, T), the probability of an
+        error as estimated before each glimpse.
 
     Raises:
-        ValueError: a number is not positive, there is no such policy, or a glimpse is larger than
-            the picture.
+        ValueError: a number is not positive, the policy is unknown, or a glimpse is larger than the
+            picture.
 
     The core is the paper's for classification, h_t = ReLU(W h_{t−1} + V g_t). The location network
-    is recurrent as well, as in Ba et al. (2015): it learns by REINFORCE alone what of a glimpse is
-    worth knowing for the next one, which the core, that learns by the labels, need not keep.
+    is also recurrent, as in Ba et al. (2015). REINFORCE alone teaches it what to keep of a glimpse
+    for choosing the next; the core learns from the labels and need not keep this.
 
     References:
         Mnih, Heess, Graves, Kavukcuoglu (2014), Recurrent models of visual attention,
@@ -57,7 +59,7 @@ def build_recurrent_attention(
     """
     check_sizes(labels=labels, units=units)
     # Layers
-    learns = policy == "learned"  # where nothing is chosen, nothing teaches who would choose
+    learns = policy == "learned"  # without choices, these layers get no gradient
     locator = layers.SimpleRNNCell(
         -(-units // 2), activation="relu", trainable=learns, name="locator", dtype=dtype
     )

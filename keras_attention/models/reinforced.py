@@ -1,12 +1,15 @@
-"""REINFORCE for functional models: learning where to look although a choice has no gradient.
+"""REINFORCE for functional models: learn where to attend although a choice has no gradient.
 
 ∇ E[ℓ_z] = E[∇ℓ_z + (ℓ_z − b) ∇ log α_z]
 """
+
+from typing import Any
 
 import keras
 from keras import ops
 
 from keras_attention.ops import entropy, log_probability, reinforce
+from keras_attention.types import Array
 
 BASELINES = ("moving", "learned")
 COSTS = ("likelihood", "errors")
@@ -14,18 +17,18 @@ COSTS = ("likelihood", "errors")
 
 @keras.saving.register_keras_serializable("keras_attention")
 class Reinforced(keras.Model):
-    """A functional model that learns where to look although its choices have no gradient.
+    """A functional model that learns where to attend although its choices have no gradient.
 
     For models with `HardAttention`, section 4.1 of Xu et al. (2015), and with `GlimpseRNN`, section
-    3.2 of Mnih et al. (2014). An example whose picks z leave ℓ = −log p(y | z), and are charged
-    with a cost c, adds to the gradient
+    3.2 of Mnih et al. (2014). An example with picks z, loss ℓ = −log p(y | z) and cost c adds to
+    the gradient
 
-        ∇ℓ + (c − b) ∇ log α_z − λ ∇H[α]:
+        ∇ℓ + (c − b) ∇ log α_z − λ ∇H[α].
 
-    REINFORCE (Williams, 1992) with a baseline b, and the entropy of the distribution, which keeps
-    it from settling too early. What `fit` shows as the loss is the mean of ℓ alone. Where an
-    example has several picks or several labels, ℓ, c, log α_z and H are sums over them: whatever
-    was picked may have helped with any label.
+    This is REINFORCE (Williams, 1992) with a baseline b. The entropy H keeps the distribution from
+    settling too early. The loss that `fit` shows is the mean of ℓ alone. If an example has several
+    picks or labels, ℓ, c, log α_z and H are sums over them: any pick may have helped with any
+    label.
 
     Our names / the paper's: picks z / s̃, weights α / α, `entropy_weight` / λ_e, baseline / b. The
     paper also weights the REINFORCE term, by λ_r; here that is 1.
@@ -34,26 +37,26 @@ class Reinforced(keras.Model):
         *args: inputs and outputs, as for `keras.Model`. The outputs are a dict: "logits" (B, V) or
             (B, T, V); "weights" and "distribution", (B, T, S), as `HardAttention` returns them with
             `return_distribution=True`, or in their place "log_probabilities" (B, T), as
-            `GlimpseRNN` does; and "baseline", (B,) or (B, 1), where it is learned, or (B, T) for
-            one baseline a log-probability.
+            `GlimpseRNN` returns them; and, if it is learned, "baseline", (B,) or (B, 1), or (B, T)
+            for one baseline per log-probability.
         baseline: `"moving"`: b ← 0.9 b + 0.1 mean c after every batch, as in the paper.
-            `"learned"`: the output "baseline", which is fitted to c by squared error; put
+            `"learned"`: the output "baseline", fitted to c by squared error; put
             `keras.ops.stop_gradient` before its layers, so that the error trains nothing else.
-        entropy_weight: λ, from 0 on.
-        cost: c: `"likelihood"`: ℓ; `"errors"`: the number of labels that are not the likeliest, one
-            minus the reward of Mnih et al. where there is one label.
+        entropy_weight: λ, at least 0.
+        cost: c: `"likelihood"`: ℓ; `"errors"`: the number of labels that are not the likeliest; for
+            a single label, one minus the reward of Mnih et al.
         **kwargs: as for `keras.Model`.
 
     Call arguments of `fit` and `evaluate`:
         y: labels (B,) or (B, T), integers.
-        sample_weight: of the labels, of the same shape; 0 for padding. Where there is a pick for
-            each label, the picks of padding count for nothing; with "log_probabilities" all count.
+        sample_weight: weights of the labels, of the same shape; 0 for padding. If there is one pick
+            per label, picks at padding do not count; with "log_probabilities" all picks count.
 
-    `compile` takes no loss; metrics see the labels and the logits.
+    `compile` takes no loss; metrics receive the labels and the logits.
 
     Raises:
-        ValueError: there is no such baseline or cost, an output is missing, or `entropy_weight` is
-            negative, or not 0 where there is no distribution.
+        ValueError: the baseline or cost is unknown, an output is missing, or `entropy_weight` is
+            negative, or not 0 although there is no distribution.
 
     References:
         Xu et al. (2015), Show, attend and tell, arXiv:1502.03044; Mnih, Heess, Graves, Kavukcuoglu
@@ -61,7 +64,14 @@ class Reinforced(keras.Model):
         statistical gradient-following algorithms for connectionist reinforcement learning.
     """
 
-    def __init__(self, *args, baseline="moving", entropy_weight=0.0, cost="likelihood", **kwargs):
+    def __init__(
+        self,
+        *args: Any,
+        baseline: str = "moving",
+        entropy_weight: float = 0.0,
+        cost: str = "likelihood",
+        **kwargs: Any,
+    ):
         super().__init__(*args, **kwargs)
         for name, value, values in (("baseline", baseline, BASELINES), ("cost", cost, COSTS)):
             if value not in values:
@@ -73,7 +83,9 @@ class Reinforced(keras.Model):
         if "log_probabilities" not in found:
             expected |= {"weights", "distribution"}
         elif entropy_weight:
-            raise ValueError("entropy_weight must be 0 where there is no distribution")
+            raise ValueError(
+                f"entropy_weight must be 0 where there is no distribution, got {entropy_weight}"
+            )
         if not expected <= found:
             raise ValueError(
                 f"outputs must be a dict with {', '.join(sorted(expected))}, "
@@ -85,7 +97,14 @@ class Reinforced(keras.Model):
                 shape=(), initializer="zeros", trainable=False, name="moving_loss"
             )
 
-    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Array | None = None,
+        y_pred: Any = None,
+        sample_weight: Array | None = None,
+        training: bool = True,
+    ) -> Array:
         losses = _sums(_crossentropies(y, y_pred["logits"]), sample_weight)
         costs = (
             losses
@@ -103,7 +122,7 @@ class Reinforced(keras.Model):
         surrogate = surrogate + _sums(reinforce(costs, chosen, ops.stop_gradient(baseline)))
         if training and self.baseline == "moving":
             self.moving_loss.assign(0.9 * self.moving_loss + 0.1 * ops.mean(costs))
-        # The surrogate is there for its gradient; its value, which means nothing, is taken off.
+        # The surrogate only gives a gradient; its value means nothing and is subtracted.
         total = ops.mean(losses + surrogate - ops.stop_gradient(surrogate))
         return total + sum(self.losses)
 
@@ -116,10 +135,12 @@ class Reinforced(keras.Model):
         chosen = _sums(log_probability(y_pred["weights"], y_pred["distribution"]), counted)
         return chosen[:, None], -self.entropy_weight * uncertain
 
-    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+    def compute_metrics(
+        self, x: Any, y: Array, y_pred: Any, sample_weight: Array | None = None
+    ) -> dict[str, Any]:
         return super().compute_metrics(x, y, y_pred["logits"], sample_weight)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
             "baseline": self.baseline,
@@ -129,30 +150,30 @@ class Reinforced(keras.Model):
 
 
 def _counted(sample_weight, picks):
-    """Say which picks (B, T, S) count, (B, T): those of padding do not; None: all do."""
+    """Return which picks (B, T, S) count, (B, T): not those at padding. None: all count."""
     if sample_weight is None or len(sample_weight.shape) != 2:
         return None
-    labels, looks = sample_weight.shape[1], picks.shape[1]
-    if isinstance(labels, int) and isinstance(looks, int) and labels != looks:
+    labels, steps = sample_weight.shape[1], picks.shape[1]
+    if isinstance(labels, int) and isinstance(steps, int) and labels != steps:
         return None
     return ops.not_equal(sample_weight, 0)
 
 
 def _crossentropies(labels, logits):
-    """Return −ln p of each label, of the shape of the labels, float32."""
+    """Return −ln p of each label, float32 in the shape of the labels."""
     return ops.sparse_categorical_crossentropy(
         ops.cast(labels, "int32"), ops.cast(logits, "float32"), from_logits=True
     )
 
 
 def _errors(labels, logits):
-    """Say of each label whether another is likelier, 1 or 0, of the shape of the labels."""
+    """Return 1 for each label that is not the likeliest, otherwise 0."""
     likeliest = ops.argmax(logits, axis=-1)
     return ops.cast(ops.not_equal(likeliest, ops.cast(labels, likeliest.dtype)), "float32")
 
 
 def _sums(numbers, weights=None):
-    """Sum numbers (B, …) over all axes but the first, weighted where there are weights: (B,)."""
+    """Sum numbers (B, …), weighted if there are weights, over all axes but the first: (B,)."""
     if weights is not None:
         numbers = numbers * ops.cast(weights, numbers.dtype)
     return ops.sum(ops.reshape(numbers, (ops.shape(numbers)[0], -1)), axis=1)

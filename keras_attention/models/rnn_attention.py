@@ -15,20 +15,20 @@ ATTENTIONS = ("multi_head", "global", "local_p", "hard", "last", "max", "mean")
 
 
 def build_rnn_attention(
-    context_vocabulary_size=5000,
-    target_vocabulary_size=5000,
-    units=256,
-    attention="multi_head",
-    score=None,
-    half_width=None,
-    dtype=None,
-    name="rnn_attention",
-):
-    """Build the tutorial's Spanish→English translator: two GRUs and the attention between them.
+    context_vocabulary_size: int = 5000,
+    target_vocabulary_size: int = 5000,
+    units: int = 256,
+    attention: str = "multi_head",
+    score: str | keras.layers.Layer | None = None,
+    half_width: int | None = None,
+    dtype: str | keras.DTypePolicy | None = None,
+    name: str = "rnn_attention",
+) -> keras.Model:
+    """Build the tutorial's Spanish→English translator: two GRUs with attention between them.
 
     The defaults are the tutorial's: 5,292,936 parameters. The recurrent layers are
-    `keras.layers.RNN` over a `GRUCell`: `keras.layers.GRU` has the same weights, but picks a cuDNN
-    kernel that XLA cannot compile and that fails on a sentence without a token.
+    `keras.layers.RNN` over a `GRUCell`: `keras.layers.GRU` has the same weights, but uses a cuDNN
+    kernel that XLA cannot compile and that fails on a sentence without tokens.
 
     Args:
         context_vocabulary_size: number of context ids; 0 is padding.
@@ -37,20 +37,20 @@ def build_rnn_attention(
         attention: `"multi_head"`, one head of Keras' multi-head attention as in the tutorial; or
             `"global"`, `"local_p"`, `"hard"`, `"last"`, `"max"` or `"mean"`, see
             `keras_attention.models.attention_factory`. All queries are computed at once, so
-            attentions with a state are for `build_bilstm_attention`.
-        score: of global, local and hard attention, `"additive"` by default.
-        half_width: of the window of local attention.
-        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
+            attention with a state needs `build_bilstm_attention`.
+        score: score of global, local and hard attention; None: `"additive"`.
+        half_width: half width of the window of local attention.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: the default.
         name: name of the model.
 
     Returns:
         A functional `keras.Model`: `{"context": ids (B, S), "target": ids (B, T)}` → logits
         (B, T, V). Its layers "encoder" and "decoder" are functional models themselves; the views
-        `encode`, `step` and `attention` of this package are made of them.
+        `encode`, `step` and `attention` of this package build on them.
 
     Raises:
-        ValueError: there is no such attention or score, it does not go with another argument, or
-            a number is not positive.
+        ValueError: the attention or score is unknown or conflicts with another argument, or a
+            number is not positive.
 
     References:
         https://www.tensorflow.org/text/tutorials/nmt_with_attention;
@@ -69,7 +69,7 @@ def build_rnn_attention(
 
 
 def _build_encoder(vocabulary_size, units, dtype):
-    """Ids (B, S) → the memory, and the state from which the decoder starts."""
+    """Ids (B, S) → the memory and the initial state of the decoder."""
     rnn = layers.Bidirectional(
         layers.RNN(layers.GRUCell(units, dtype=dtype), return_sequences=True, dtype=dtype),
         merge_mode="sum",

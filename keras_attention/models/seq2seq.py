@@ -11,33 +11,33 @@ from keras_attention.models.encoder_decoder import annotate, check_sizes, inputs
 
 
 def build_seq2seq(
-    context_vocabulary_size=5000,
-    target_vocabulary_size=5000,
-    units=256,
-    pooling="last",
-    dtype=None,
-    name="seq2seq",
-):
-    """Build the translator that attention is compared with: two LSTMs and a bottleneck between.
+    context_vocabulary_size: int = 5000,
+    target_vocabulary_size: int = 5000,
+    units: int = 256,
+    pooling: str = "last",
+    dtype: str | keras.DTypePolicy | None = None,
+    name: str = "seq2seq",
+) -> keras.Model:
+    """Build the baseline without attention: two LSTMs with a bottleneck between them.
 
     Args:
         context_vocabulary_size: number of context ids; 0 is padding.
         target_vocabulary_size: number of target ids, V; 0 is padding.
         units: width of embeddings and LSTMs.
-        pooling: how the encoder's outputs become the decoder's first state: `"last"`, the state
-            after the last word, with the LSTM's cell, as in Sutskever et al. (2014); `"max"` or
-            `"mean"` over all words, with a cell of zeros.
-        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
+        pooling: how the encoder's outputs become the decoder's initial state: `"last"`, the hidden
+            and cell state after the last word, as in Sutskever et al. (2014); `"max"` or `"mean"`
+            over all words, with a cell state of zeros.
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: the default.
         name: name of the model.
 
     Returns:
         A functional `keras.Model`: `{"context": ids (B, S), "target": ids (B, T)}` → logits
-        (B, T, V), with the layers "encoder" and "decoder" like every model of the package. In place
-        of attention weights it shows the shares of the words in the pooled vector, which are the
-        same for every target word.
+        (B, T, V), with the layers "encoder" and "decoder" like every model of the package. Its
+        attention weights are the fractions of the words in the pooled vector, the same for every
+        target word.
 
     Raises:
-        ValueError: there is no such pooling, or a number is not positive.
+        ValueError: the pooling is unknown, or a number is not positive.
 
     References:
         Sutskever, Vinyals, Le (2014), Sequence to sequence learning with neural networks,
@@ -55,7 +55,7 @@ def build_seq2seq(
 
 
 def _build_encoder(vocabulary_size, units, pool, dtype):
-    """Ids (B, S) → the shares of the words in the pooled vector, and the decoder's first state."""
+    """Ids (B, S) → fractions of the words in the pooled vector, and the initial state."""
     rnn = layers.RNN(
         layers.LSTMCell(units, dtype=dtype),
         return_sequences=True,
@@ -75,7 +75,7 @@ def _build_encoder(vocabulary_size, units, pool, dtype):
 
 
 def _build_decoder(vocabulary_size, units, encoded, dtype):
-    """Ids (B, T) and states → logits (B, T, V), the shares, the next states."""
+    """Ids (B, T) and states → logits (B, T, V), the fractions, the next states."""
     # Layers
     embedding = layers.Embedding(vocabulary_size, units, name="target_embedding", dtype=dtype)
     rnn = layers.RNN(

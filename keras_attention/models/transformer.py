@@ -1,10 +1,12 @@
-"""The Transformer of Vaswani et al. (2017), as the TensorFlow tutorial "transformer" has it.
+"""The Transformer of Vaswani et al. (2017), as in the TensorFlow tutorial "transformer".
 
 context ids → embedding + positions → N × encoder layer ──┐ memory
 target ids  → embedding + positions → N × decoder layer ◄─┘ → logits
               encoder layer = global self-attention → feed-forward
               decoder layer = causal self-attention → cross-attention → feed-forward
 """
+
+from typing import Any
 
 import keras
 from keras import layers
@@ -20,22 +22,22 @@ from keras_attention.ops import padding_mask
 
 
 def build_transformer(
-    context_vocabulary_size=8000,
-    target_vocabulary_size=8000,
-    units=128,
-    num_layers=4,
-    num_heads=8,
-    feed_forward_dim=512,
-    key_dim=None,
-    dropout=0.1,
-    positions="concatenated",
-    max_positions=128,
-    scale_embedding=True,
-    tied=False,
-    norm_first=False,
-    dtype=None,
-    name="transformer",
-):
+    context_vocabulary_size: int = 8000,
+    target_vocabulary_size: int = 8000,
+    units: int = 128,
+    num_layers: int = 4,
+    num_heads: int = 8,
+    feed_forward_dim: int = 512,
+    key_dim: int | None = None,
+    dropout: float = 0.1,
+    positions: str = "concatenated",
+    max_positions: int = 128,
+    scale_embedding: bool = True,
+    tied: bool = False,
+    norm_first: bool = False,
+    dtype: str | keras.DTypePolicy | None = None,
+    name: str = "transformer",
+) -> keras.Model:
     """Build an encoder-decoder of attention alone, with the sizes of the TensorFlow tutorial.
 
     Our names / the paper's: `units`, D / d_model; `num_layers` / N; `num_heads` / h;
@@ -48,21 +50,21 @@ def build_transformer(
         num_layers: layers of the encoder, and of the decoder.
         num_heads: heads of each attention, H.
         feed_forward_dim: hidden width of the feed-forward networks.
-        key_dim: depth of a head, K. None: D / H, as in the paper. The tutorial has D, and so eight
-            times as wide an attention.
-        dropout: fraction that is dropped in training: of the embedded tokens, of the attention
-            weights, and of what the feed-forward networks give.
-        positions: `"concatenated"`, the sinusoids as the tutorial lays them out; `"interleaved"`,
-            as the paper does; or `"learned"`.
-        max_positions: number of learned positions: no sentence may have more tokens, padding
-            included.
-        scale_embedding: whether embedded tokens are multiplied by √D.
-        tied: whether the logits are made with the target embedding itself, section 3.4 of the
-            paper, in place of a dense layer of their own. Both embeddings then begin as normal
-            numbers of variance 1 / D, in place of Keras' smaller default.
-        norm_first: pre-norm: x + f(LayerNorm(x)), with one more norm at the end of encoder and
-            decoder; otherwise post-norm: LayerNorm(x + f(x)).
-        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: Keras' own.
+        key_dim: depth of a head, K. None: D / H, as in the paper. The tutorial uses D, which makes
+            its attention eight times as wide.
+        dropout: fraction dropped in training, of the embedded tokens, of the attention weights, and
+            of the outputs of the feed-forward networks.
+        positions: `"concatenated"`, the sinusoids in the tutorial's order; `"interleaved"`, in the
+            paper's order; or `"learned"`.
+        max_positions: number of learned positions; no sentence may have more tokens, including
+            padding.
+        scale_embedding: whether to multiply embedded tokens by √D.
+        tied: whether the target embedding also computes the logits, section 3.4 of the paper, in
+            place of a separate dense layer. Both embeddings then start as normal numbers of
+            variance 1 / D, in place of Keras' smaller default.
+        norm_first: pre-norm, x + f(LayerNorm(x)), with a final norm in encoder and decoder;
+            otherwise post-norm, LayerNorm(x + f(x)).
+        dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: the default.
         name: name of the model.
 
     Returns:
@@ -73,8 +75,8 @@ def build_transformer(
         `"cross_attention"` (B, H, T, S). The state that `step` carries is a list of caches.
 
     Raises:
-        ValueError: a size is not positive, the width is odd or no multiple of the number of heads,
-            there are no such positions, or the dropout is not in [0, 1).
+        ValueError: a size is not positive, the width is odd or not a multiple of the number of
+            heads, the kind of positions is unknown, or the dropout is not in [0, 1).
 
     References:
         Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762;
@@ -91,7 +93,7 @@ def build_transformer(
     )
     if key_dim is None and units % num_heads:
         raise ValueError(
-            "units must be a multiple of num_heads, or key_dim be given, got "
+            "units must be a multiple of num_heads unless key_dim is given, got "
             f"{units} units for {num_heads} heads"
         )
     if not 0 <= dropout < 1:
@@ -100,7 +102,7 @@ def build_transformer(
 
     # Layers
     def embedding(vocabulary_size, name):
-        normal = keras.initializers.RandomNormal(stddev=units**-0.5)  # for logits of the size of 1
+        normal = keras.initializers.RandomNormal(stddev=units**-0.5)  # so that logits are near 1
         return PositionalEmbedding(
             vocabulary_size,
             units,
@@ -113,7 +115,7 @@ def build_transformer(
             dtype=dtype,
         )
 
-    block = {
+    block: dict[str, Any] = {
         "num_heads": num_heads,
         "key_dim": key_dim,
         "feed_forward_dim": feed_forward_dim,
@@ -134,13 +136,13 @@ def build_transformer(
     # Encoder
     context = keras.Input((None,), dtype="int32", name="context")
     mask = padding_mask(context)
-    x, weights = embed_context(context), []
+    x, own = embed_context(context), []
     for layer in encoder_layers:
         x, attended = layer(x, attention_mask=mask, return_attention_scores=True)
-        weights.append(attended)
+        own.append(attended)
     x = layers.LayerNormalization(name="encoder_norm", dtype=dtype)(x) if norm_first else x
     memory = {"mask": mask, "values": x}
-    weights = {"encoder_self_attention": weights}
+    weights = {"encoder_self_attention": own}
     encoder = keras.Model(
         context, {"memory": memory, "state": [], "weights": weights}, name="encoder"
     )
@@ -150,22 +152,22 @@ def build_transformer(
     return join(encoder, decoder, name)
 
 
-def decoder_with_caches(decoder):
-    """Return the view of a Transformer's decoder whose target comes in parts, such as one token.
+def decoder_with_caches(decoder: keras.Model) -> keras.Model:
+    """Return the view of a Transformer's decoder that takes its target in parts, such as one token.
 
-    Its state is a list of `KVCache`, one for each decoder layer, with the tokens before.
+    Its state is a list of `KVCache`, one per decoder layer, for the previous tokens.
     """
     stack = [layer for layer in decoder.layers if not isinstance(layer, layers.InputLayer)]
     return _build_decoder(stack, decoder.input["memory"], cache_inputs(cached_layers(decoder)))
 
 
 def _build_decoder(stack, memory, caches=()):
-    """Ids (B, T) and the memory → logits (B, T, V), attention weights, the caches after them.
+    """Ids (B, T) and the memory → logits (B, T, V), attention weights, the next caches.
 
     Args:
-        stack: the embedding, N decoder layers, and what follows them.
-        memory: symbolic mask (B, S) and values (B, S, D); the decoder has inputs like them.
-        caches: symbolic caches, one for each decoder layer, if the target comes in parts.
+        stack: the embedding, N decoder layers, and the layers that follow them.
+        memory: symbolic mask (B, S) and values (B, S, D); the decoder's inputs have their shapes.
+        caches: symbolic caches, one per decoder layer, if the target comes in parts.
     """
     target = keras.Input((None,), dtype="int32", name="target")
     mask, values = inputs_like([memory["mask"], memory["values"]])

@@ -1,6 +1,6 @@
-"""Trunk 1, the mathematics: pure functions over `keras.ops`, no weights and no state.
+"""The mathematics of attention: pure functions over `keras.ops`, without weights or state.
 
-Attention is one idea with small variations: *score → mask → normalise → read*.
+Every mechanism is a variation of *score → mask → normalise → read*.
 """
 
 from keras_attention.ops import addressing

@@ -1,18 +1,19 @@
-"""Attention with a state: what earlier weights say about where to attend next."""
+"""Attention with a state: earlier weights help to decide where to attend next."""
 
 from keras import ops
 
 from keras_attention.ops.projections import project
+from keras_attention.types import Array
 
 
-def uniform_weights(mask):
-    """Spread the weight evenly over what may be attended to: booleans (B, S) → weights (B, S)."""
+def uniform_weights(mask: Array) -> Array:
+    """Spread the weight evenly over unmasked positions: booleans (B, S) → weights (B, S)."""
     seen = ops.cast(mask, "float32")
     return seen / ops.maximum(ops.sum(seen, axis=-1, keepdims=True), 1.0)
 
 
-def coverage(weights):
-    """Sum what every query before has looked at, eq. 10 of See et al. (2017).
+def coverage(weights: Array) -> Array:
+    """Sum the weights of all earlier queries, eq. 10 of See et al. (2017).
 
     Args:
         weights: (B, T, S).
@@ -23,20 +24,20 @@ def coverage(weights):
     return ops.cumsum(weights, axis=1) - weights
 
 
-def coverage_loss(weights):
-    """Return the price of looking again at what was seen, eq. 12 of See et al. (2017).
+def coverage_loss(weights: Array) -> Array:
+    """Return the penalty for attending to the same positions again, eq. 12 of See et al. (2017).
 
     Args:
         weights: (B, T, S); 0 for queries that are padding, which then cost nothing.
 
     Returns:
-        Σ_j min(α_tj, c_tj), (B, T), float32: between 0, everything new, and 1, nothing new.
+        Σ_j min(α_tj, c_tj), (B, T), float32: from 0, all attention is new, to 1, none is.
     """
     return ops.sum(ops.minimum(weights, coverage(weights)), axis=-1)
 
 
-def location_features(weights, kernel, mask):
-    """Convolve the weights of the query before over the source, eq. 8 of Chorowski et al. (2015).
+def location_features(weights: Array, kernel: Array, mask: Array) -> Array:
+    """Convolve the weights of the previous query over the source, eq. 8 of Chorowski et al. (2015).
 
     Args:
         weights: α_{t−1}, (B, S).
@@ -52,15 +53,15 @@ def location_features(weights, kernel, mask):
     return ops.where(ops.expand_dims(mask, -1), features, 0.0)
 
 
-def gated_update(state, inputs, recurrent_kernel):
-    """Update a state by a gated recurrent unit, whatever the rank: eq. 5 to 8 of Cho et al. (2014).
+def gated_update(state: Array, inputs: Array, recurrent_kernel: Array) -> Array:
+    """Update a state of any rank by a gated recurrent unit, eq. 5 to 8 of Cho et al. (2014).
 
-    `keras.layers.GRUCell` takes states (B, C) only; a neural coverage has one for every position.
+    `keras.layers.GRUCell` takes only states (B, C); neural coverage has a state for each position.
 
     Args:
         state: h, (…, C).
-        inputs: W_z x + b_z, W_r x + b_r and W_h x + b_h side by side, (…, 3 C).
-        recurrent_kernel: U_z, U_r and U_h side by side, (C, 3 C).
+        inputs: W_z x + b_z, W_r x + b_r and W_h x + b_h, concatenated, (…, 3 C).
+        recurrent_kernel: U_z, U_r and U_h, concatenated, (C, 3 C).
 
     Returns:
         z h + (1 − z) tanh(W_h x + U_h (r h) + b_h), (…, C), with the gates z and r.

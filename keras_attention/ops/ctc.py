@@ -1,26 +1,27 @@
-"""Connectionist temporal classification: monotone hard attention whose sum can be computed.
+"""Connectionist temporal classification: monotone hard attention with a tractable sum.
 
-p(y | x) = Σ_{π ∈ B⁻¹(y)} Π_t p(π_t | x):   every frame picks a label or a blank, every path counts
+p(y | x) = Σ_{π ∈ B⁻¹(y)} Π_t p(π_t | x),   over all paths π; each frame emits a label or a blank
 """
 
 from keras import ops
 
 from keras_attention.ops.masks import UNREACHABLE
+from keras_attention.types import Array
 
 BLANK = 0
 
 
-def ctc_loss(logits, labels, frame_mask):
+def ctc_loss(logits: Array, labels: Array, frame_mask: Array) -> Array:
     """Return −log p(labels | frames), summed over all monotone alignments, Graves et al. (2006).
 
     Args:
         logits: (B, S, V) of the frames; label 0 is the blank.
         labels: integers (B, U), 0 where a sequence has ended.
-        frame_mask: booleans (B, S), True for the frames of a sequence, which come first.
+        frame_mask: booleans (B, S), True for the frames of a sequence; padding comes last.
 
     Returns:
-        (B,), float32, in nats. Without an alignment (fewer frames than labels, of which repeated
-        ones need a blank between them) it is infinite or very large.
+        (B,), float32, in nats; infinite or very large if no alignment exists. An alignment needs
+        one frame for each label, and one for a blank between two equal labels.
     """
     return ops.ctc_loss(
         ops.cast(labels, "int32"),
@@ -35,10 +36,10 @@ def _lengths(mask):
     return ops.sum(ops.cast(mask, "int32"), axis=-1)
 
 
-def ctc_alignment(logits, labels, frame_mask):
-    """Return which frames speak each label: P(frame s is label u | logits, labels).
+def ctc_alignment(logits: Array, labels: Array, frame_mask: Array) -> Array:
+    """Align labels with frames: P(frame s is label u | logits, labels).
 
-    The posterior of the forward-backward algorithm, eq. 7 to 14 of Graves et al. (2006).
+    This is the posterior of the forward-backward algorithm, eq. 7 to 14 of Graves et al. (2006).
 
     Args:
         logits: (B, S, V).
@@ -46,8 +47,8 @@ def ctc_alignment(logits, labels, frame_mask):
         frame_mask: booleans (B, S).
 
     Returns:
-        (B, U, S), float32. The column of a frame sums to at most 1; the rest is the blank's. Rows
-        of padding are 0, and so is all where no alignment exists.
+        (B, U, S), float32. The column of a frame sums to at most 1; the blank has the rest. Rows
+        of padding are 0. If no alignment exists, all numbers are 0.
     """
     labels = ops.cast(labels, "int32")
     states = _with_blanks(labels)
@@ -89,7 +90,7 @@ def _with_blanks(labels):
 
 
 def _transitions(states):
-    """Return log 1 or log 0 for each step from state i to j: stay, go on, or skip a blank."""
+    """Return log 1 or log 0 for each step from state i to j: stay, advance, or skip a blank."""
     place = ops.arange(ops.shape(states)[1])
     steps = place - place[:, None]
     other_label = ops.not_equal(states[:, None, :], states[:, :, None])

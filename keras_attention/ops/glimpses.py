@@ -1,4 +1,4 @@
-"""Glimpses: a small picture of what is around a place, sharp in the middle and coarse further out.
+"""Glimpses: small patches around a location, sharp in the middle and coarse further out.
 
 ρ(x, l)_k = the g·2^k × g·2^k pixels around l, as g × g means,   k = 0 … K−1
 l ~ N(m, σ² I),   log p(l) = −‖l − m‖² / 2σ² − ln 2πσ²
@@ -9,29 +9,31 @@ import math
 import keras
 from keras import ops
 
+from keras_attention.types import Array
 
-def glimpse(pictures, locations, size, scales=1):
-    """Cut K patches around a place out of each picture; the next is twice as wide as the last.
 
-    A cell of patch k is the mean of the picture over a square of 2^k × 2^k pixels, by the share of
-    each pixel that lies in it; beyond the border there is 0. So the patch is a crop where its edges
-    fall between pixels, and is as smooth in the place as it can be elsewhere. It has a gradient
-    with respect to the pictures, and one, of little use, with respect to the places.
+def glimpse(pictures: Array, locations: Array, size: int, scales: int = 1) -> Array:
+    """Cut K patches around a location out of each picture, each twice as wide as the last.
 
-    Two products with matrices of shares do it, rows and then columns: shapes are static.
+    A cell of patch k is the mean over a square of 2^k × 2^k pixels. Pixels count by the fraction
+    that lies in the square; beyond the border they are 0. Where the edges of a patch fall between
+    pixels it is a plain crop; elsewhere it varies continuously with the location. It has a
+    gradient with respect to the pictures; that with respect to the locations is of little use.
+
+    Two matrix products, over rows and then columns, keep all shapes static.
 
     Args:
         pictures: (B, H, W, C).
-        locations: (B, 2): row and column of the middle, (−1, −1) the upper left corner of the
-            picture, (1, 1) the lower right one.
-        size: g, cells of a patch along each side.
-        scales: K.
+        locations: (B, 2), row and column of the centre, from (−1, −1), the upper left corner of
+            the picture, to (1, 1), the lower right one.
+        size: g, the number of cells along each side of a patch.
+        scales: K, the number of patches.
 
     Returns:
-        (B, K, g, g, C), of the dtype of the pictures, or float32 where these are integers.
+        (B, K, g, g, C), in the dtype of the pictures, or float32 if they are integers.
 
     Raises:
-        ValueError: a number is not positive, or the widest patch is larger than the picture.
+        ValueError: if a number is not positive, or the widest patch is larger than the picture.
 
     References:
         Mnih, Heess, Graves, Kavukcuoglu (2014), Recurrent models of visual attention,
@@ -48,11 +50,11 @@ def glimpse(pictures, locations, size, scales=1):
     return ops.einsum("bkrwc,bksw->bkrsc", strips, columns)
 
 
-def check_glimpse(height, width, size, scales):
+def check_glimpse(height: int, width: int, size: int, scales: int) -> None:
     """Check that glimpses fit into pictures.
 
     Raises:
-        ValueError: a number is not positive, or the widest patch is larger than the picture.
+        ValueError: if a number is not positive, or the widest patch is larger than the picture.
     """
     if size < 1 or scales < 1:
         raise ValueError(f"size and scales must be positive, got {size} and {scales}")
@@ -60,15 +62,15 @@ def check_glimpse(height, width, size, scales):
     if widest > min(height, width):
         raise ValueError(
             f"a glimpse must not be larger than the picture: {scales} patches of {size} × {size} "
-            f"cells reach over {widest} × {widest} pixels, got pictures of {height} × {width}"
+            f"cells cover {widest} × {widest} pixels, got pictures of {height} × {width}"
         )
 
 
 def _shares(places, length, size, scales):
-    """Return the share (B, K, g, S) that each of S pixels of a line has in each cell.
+    """Return the fraction (B, K, g, S) of each cell that each of the S pixels of a line covers.
 
-    The cell is the interval [m + (r − g/2) 2^k, m + (r + 1 − g/2) 2^k], the pixel [s, s + 1]; the
-    share is the length of what they have in common, over that of the cell.
+    The cell is the interval [m + (r − g/2) 2^k, m + (r + 1 − g/2) 2^k], the pixel [s, s + 1]. The
+    fraction is the length of their overlap divided by that of the cell.
     """
     middle = (places + 1) / 2 * length
     width = ops.cast(2 ** ops.arange(scales), "float32")[:, None]
@@ -79,11 +81,11 @@ def _shares(places, length, size, scales):
     return ops.maximum(common, 0.0) / width
 
 
-def normal_log_probability(sample, mean, deviation):
+def normal_log_probability(sample: Array, mean: Array, deviation: float) -> Array:
     """Return ln N(l; m, σ² I) of samples and means (…, N): (…), float32.
 
     Args:
-        sample: l, as it was drawn: one that was clipped has another density.
+        sample: l, as drawn; clipping would change its density.
         mean: m, of the same shape.
         deviation: σ, a positive number.
     """

@@ -1,12 +1,13 @@
-"""A key/value cache: what attention has projected of the tokens so far, and slots for more.
+"""A key/value cache: the projected keys and values of the tokens so far, with slots for more.
 
-Token number i stands in slot i, counted from 0, so a new token needs no other projection than its
-own.
+Token i is stored in slot i, counted from 0, so that each token is projected only once.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from keras import ops
+
+from keras_attention.types import Array
 
 
 class KVCache(NamedTuple):
@@ -15,43 +16,44 @@ class KVCache(NamedTuple):
     Attributes:
         keys: (B, H, K, P), projected for all heads, with P slots.
         values: (B, H, P, K).
-        length: integers (B,), how many slots are filled; the same number for all sentences.
+        length: integers (B,), the number of filled slots, equal for all sentences.
     """
 
-    keys: Any
-    values: Any
-    length: Any
+    keys: Array
+    values: Array
+    length: Array
 
 
-def empty_cache(like, num_heads, key_dim, value_dim, slots, dtype):
-    """Return a cache in which nothing is stored.
+def empty_cache(
+    like: Array, num_heads: int, key_dim: int, value_dim: int, slots: int, dtype: str
+) -> KVCache:
+    """Return an empty cache.
 
     Args:
-        like: a tensor (B, …), symbolic or not, that lends its first axis.
+        like: a tensor (B, …), symbolic or not, which sets the batch size.
         num_heads: H.
         key_dim: depth of a key.
         value_dim: depth of a value.
-        slots: P, room for as many tokens.
+        slots: P, the number of tokens that the cache can hold.
         dtype: of the keys and values.
     """
-    first = (0,) * (len(like.shape) - 1)
-    length = ops.zeros_like(like[(slice(None), *first)], dtype="int32")
+    first = (slice(None), *(0,) * (len(like.shape) - 1))
+    length = ops.zeros_like(like[first], dtype="int32")
     zero = ops.reshape(ops.cast(length, dtype), (-1, 1, 1, 1))
     keys = ops.tile(zero, (1, num_heads, key_dim, slots))
     return KVCache(keys, ops.tile(zero, (1, num_heads, slots, value_dim)), length)
 
 
-def extend_cache(cache, keys, values):
+def extend_cache(cache: KVCache | None, keys: Array, values: Array) -> KVCache:
     """Store the keys (B, H, K, T) and values (B, H, T, K) of the next T tokens.
 
     Args:
-        cache: the `KVCache` of the tokens before, with at least T free slots. None: there are no
-            tokens before.
+        cache: the cache of the earlier tokens, with at least T free slots. None: start a new one.
         keys: of the new tokens.
         values: of the new tokens.
 
     Returns:
-        A `KVCache` with all tokens; without a cache before it has no slot more than it needs.
+        A cache with all tokens; a new one has exactly T slots.
     """
     tokens = ops.sum(ops.ones_like(values[:, 0, :, 0], dtype="int32"), axis=1)
     if cache is None:
@@ -64,27 +66,28 @@ def extend_cache(cache, keys, values):
     )
 
 
-def resize_cache(cache, slots):
-    """Return a cache with another number of slots, enough for what is stored."""
+def resize_cache(cache: KVCache, slots: int) -> KVCache:
+    """Change the number of slots of a cache; all stored tokens must still fit."""
 
     def resize(tensor, axis):
         more = slots - tensor.shape[axis]
         if more < 0:
-            return tensor[(*axis * (slice(None),), slice(slots))]
+            kept = (*axis * (slice(None),), slice(slots))
+            return tensor[kept]
         return ops.pad(tensor, [(0, more if each == axis else 0) for each in range(4)])
 
     return KVCache(resize(cache.keys, 3), resize(cache.values, 2), cache.length)
 
 
-def cache_mask(cache, tokens):
-    """Say which slots each of the next tokens may attend to, once they are stored.
+def cache_mask(cache: KVCache, tokens: int) -> Array:
+    """Return which slots each of the next tokens may attend to, once they are stored.
 
     Args:
-        cache: the `KVCache` of the tokens before.
-        tokens: T, how many come.
+        cache: the cache of the earlier tokens.
+        tokens: T, the number of new tokens.
 
     Returns:
-        Booleans (1, T, P): each may attend to itself and to all tokens before it.
+        Booleans (1, T, P): each token may attend to itself and to all earlier tokens.
 
     Example:
     >>> import numpy as np
@@ -107,5 +110,5 @@ def _store(stored, new, start, axis):
     source = ops.arange(ops.shape(stored)[axis], dtype="int32") - start  # the token of each slot
     is_new = ops.logical_and(source >= 0, source < tokens)
     spread = ops.take(new, ops.where(is_new, source, 0), axis=axis)
-    is_new = is_new if axis == 3 else is_new[:, None]  # the depth stands behind the slots
+    is_new = is_new if axis == 3 else is_new[:, None]  # the depth axis follows the slots
     return ops.where(is_new, spread, stored)

@@ -1,6 +1,6 @@
-"""Local attention: a query looks only at a window around one position of the source.
+"""Local attention: a query attends only to a window around one position of the source.
 
-|j − p_t| ≤ D,   and predicted positions are favoured by exp(−(j − p_t)² / 2σ²) with σ = D / 2
+|j − p_t| ≤ D;   around a predicted p_t a factor exp(−(j − p_t)² / 2σ²) with σ = D / 2
 """
 
 from keras import ops
@@ -8,10 +8,11 @@ from keras import ops
 from keras_attention.ops.masks import align_mask
 from keras_attention.ops.projections import project
 from keras_attention.ops.soft import Lookup, lookup
+from keras_attention.types import Array
 
 
-def predicted_centres(query, kernel, v, lengths):
-    """Predict where to look, eq. 9 of Luong et al. (2015): p_t = S sigmoid(vᵀ tanh(W q_t)).
+def predicted_centres(query: Array, kernel: Array, v: Array, lengths: Array) -> Array:
+    """Predict window centres, eq. 9 of Luong et al. (2015): p_t = S sigmoid(vᵀ tanh(W q_t)).
 
     Args:
         query: (B, T, Q).
@@ -27,8 +28,8 @@ def predicted_centres(query, kernel, v, lengths):
     return ops.cast(lengths, "float32") * share
 
 
-def window(centres, length, half_width):
-    """Say which positions lie at most D from a centre.
+def window(centres: Array, length: int, half_width: float) -> Array:
+    """Return which positions lie at most D from a centre.
 
     Args:
         centres: p (B, T).
@@ -41,16 +42,16 @@ def window(centres, length, half_width):
     return ops.abs(_distances(centres, length)) <= half_width
 
 
-def gaussian(centres, length, half_width):
+def gaussian(centres: Array, length: int, half_width: float) -> Array:
     """Favour positions near a centre: exp(−(j − p_t)² / 2σ²), σ = D / 2, eq. 10 of Luong et al.
 
     Args:
         centres: p (B, T).
         length: S.
-        half_width: D, above 0.
+        half_width: D > 0.
 
     Returns:
-        Numbers (B, T, S), float32, 1 at the centre.
+        Factors (B, T, S), float32, 1 at the centre.
     """
     return ops.exp(-0.5 * ops.square(_distances(centres, length) / (half_width / 2)))
 
@@ -60,7 +61,14 @@ def _distances(centres, length):
     return positions - ops.expand_dims(ops.cast(centres, "float32"), -1)
 
 
-def local_lookup(scores, values, centres, half_width, mask=None, favour=None):
+def local_lookup(
+    scores: Array,
+    values: Array,
+    centres: Array,
+    half_width: float,
+    mask: Array | None = None,
+    favour: str | None = None,
+) -> Lookup:
     """Read softly from the window around each centre.
 
     Args:
@@ -69,10 +77,10 @@ def local_lookup(scores, values, centres, half_width, mask=None, favour=None):
         centres: p (B, T).
         half_width: D.
         mask: booleans (B, S) or (B, T, S), True where a query may attend; None: everywhere.
-        favour: whether and how positions near the centre count for more. None: only the window, as
-            in local-m. `"weights"`: the Gaussian multiplies the weights after their softmax, as in
-            eq. 10 of the paper, so that they sum to less than 1. `"scores"`: it multiplies the
-            scores before, as in the authors' later code, and the weights sum to 1.
+        favour: how positions near the centre gain weight. None: they do not, as in local-m.
+            `"weights"`: the Gaussian multiplies the weights after the softmax, as in eq. 10 of the
+            paper; they then sum to less than 1. `"scores"`: it multiplies the scores before the
+            softmax, as in the authors' later code; the weights then sum to 1.
 
     Returns:
         A `Lookup`. A query with an empty window reads 0 with weights 0.

@@ -1,4 +1,4 @@
-"""Masks, and the one masked softmax of the package. True means "may be attended to".
+"""Masks and the masked softmax of the package. True means "may be attended to".
 
 weights_j = m_j exp(s_j) / Σ_i m_i exp(s_i),   and 0 where every m is False
 """
@@ -6,11 +6,13 @@ weights_j = m_j exp(s_j) / Σ_i m_i exp(s_i),   and 0 where every m is False
 import keras
 from keras import ops
 
-UNREACHABLE = -1e9  # below any score a network makes, and finite, so that no NaN can arise
+from keras_attention.types import Array
+
+UNREACHABLE = -1e9  # below any score of a network, yet finite, so that no NaN arises
 
 
-def padding_mask(ids):
-    """Say which positions of a batch of sentences hold a token; id 0 is padding.
+def padding_mask(ids: Array) -> Array:
+    """Return which positions of a batch of sentences hold a token; id 0 is padding.
 
     Args:
         ids: integers (B, S).
@@ -21,11 +23,11 @@ def padding_mask(ids):
     return ops.not_equal(ids, 0)
 
 
-def causal_mask(length):
-    """Say which positions each of T queries may see: itself, and what stands before it.
+def causal_mask(length: int) -> Array:
+    """Return which positions each of T queries may attend to: its own and all earlier ones.
 
     Args:
-        length: T, number of queries.
+        length: T, the number of queries.
 
     Returns:
         Booleans (1, T, T).
@@ -38,7 +40,7 @@ def causal_mask(length):
     return (positions[None, :] <= positions[:, None])[None]
 
 
-def align_mask(mask, scores):
+def align_mask(mask: Array, scores: Array) -> Array:
     """Give a mask the rank of the scores, so that the two broadcast.
 
     Args:
@@ -46,10 +48,10 @@ def align_mask(mask, scores):
         scores: (B, T, S) or (B, H, T, S).
 
     Returns:
-        The mask as (B, 1, S) or (B, T, S), with one more axis of 1 after B for scores with heads.
+        The mask as (B, 1, S) or (B, T, S); for scores with heads, an axis of size 1 follows B.
 
     Raises:
-        ValueError: the mask is not boolean, or has another rank or length than the scores allow.
+        ValueError: if the mask is not boolean, or its shape does not fit the scores.
     """
     if keras.backend.standardize_dtype(mask.dtype) != "bool":
         raise ValueError(f"attention_mask must be boolean (True: attend), got dtype {mask.dtype}")
@@ -71,22 +73,24 @@ def align_mask(mask, scores):
     return mask
 
 
-def masked_softmax(scores, mask=None, axis=-1, temperature=1.0):
-    """Turn scores into weights that sum to 1 over what may be attended to.
+def masked_softmax(
+    scores: Array, mask: Array | None = None, axis: int = -1, temperature: float = 1.0
+) -> Array:
+    """Turn scores into weights that sum to 1 over the unmasked positions.
 
-    Computed in float32 whatever the scores' dtype. A row with nothing to attend to gives weights 0,
-    never NaN and never a uniform row; neither do its gradients. Written with exp, max and sum
-    along the axis, since `keras.ops.softmax` on another axis than the last cannot be compiled by
-    XLA inside a recurrent loop on the TensorFlow backend.
+    Computed in float32 for scores of any dtype. A row with nothing to attend to gets weights 0,
+    never NaN and never a uniform row; its gradients are never NaN either. Written with exp, max
+    and sum: on the TensorFlow backend, XLA cannot compile `keras.ops.softmax` inside a recurrent
+    loop over any axis but the last.
 
     Args:
         scores: numbers of any shape.
-        mask: booleans that broadcast to the scores, or None: attend everywhere.
-        axis: the axis that is summed to 1, that of the source positions.
-        temperature: what the scores are divided by.
+        mask: booleans that broadcast to the scores. None: attend everywhere.
+        axis: the axis of the source positions, along which the weights sum to 1.
+        temperature: divisor of the scores.
 
     Returns:
-        Weights, float32, of the shape of the scores.
+        Weights, float32, in the shape of the scores.
     """
     scores = ops.cast(scores, "float32")
     if mask is not None:

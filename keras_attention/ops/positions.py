@@ -1,4 +1,4 @@
-"""Where a token stands: the sinusoids of the Transformer, and the weights of words in a sentence.
+"""Positions of tokens: the sinusoids of the Transformer, and the encoding of words in a sentence.
 
 angle_{p,i} = p / 10000^{2i/D},   i = 0 … D/2 − 1;   sin and cos of each
 m = Σ_j l_j ⊙ x_j,   l_kj = (1 − j/J) − (k/d)(1 − 2j/J)
@@ -7,26 +7,28 @@ m = Σ_j l_j ⊙ x_j,   l_kj = (1 − j/J) − (k/d)(1 − 2j/J)
 import numpy as np
 from keras import ops
 
+from keras_attention.types import Array
+
 LAYOUTS = ("interleaved", "concatenated")
 
 
-def sinusoids(positions, width, layout="interleaved"):
+def sinusoids(positions: Array, width: int, layout: str = "interleaved") -> Array:
     """Return the positional encodings of section 3.5 of Vaswani et al. (2017).
 
-    Two positions that lie k apart differ by a rotation that hangs on k alone, so that a linear map
-    can shift attention by k. Computed in float32, for any position: there is no table to outgrow.
+    The encodings of two positions k apart differ by a rotation that depends only on k, so a linear
+    map can shift attention by k. Computed in float32, without a table that limits the positions.
 
     Args:
         positions: numbers of any shape, counted from 0.
         width: D, even.
         layout: `"interleaved"`: sin, cos, sin, cos, …, as in the paper; `"concatenated"`: all
-            sines, then all cosines, as in the TensorFlow tutorial. The same numbers, permuted.
+            sines, then all cosines, as in the TensorFlow tutorial. The numbers are the same.
 
     Returns:
-        Encodings, float32, of the shape of the positions with one more axis D.
+        Encodings, float32, in the shape of the positions with a new last axis D.
 
     Raises:
-        ValueError: the width is odd or not positive, or there is no such layout.
+        ValueError: if the width is odd or not positive, or the layout is unknown.
 
     Example:
     >>> [round(float(number), 3) for number in sinusoids(np.array(1), 4)]
@@ -44,16 +46,15 @@ def sinusoids(positions, width, layout="interleaved"):
     return ops.reshape(pairs, (*ops.shape(angles)[:-1], width))
 
 
-def position_encoding(mask, width):
-    """Say how much each number of each word counts in a sentence, so that the order is kept.
+def position_encoding(mask: Array, width: int) -> Array:
+    """Return factors for the features of each word, so that a sum of words keeps their order.
 
-    Section 4.1 of Sukhbaatar et al. (2015): l_kj = (1 − j/J) − (k/d)(1 − 2j/J), words j = 1 … J,
-    numbers k = 1 … d. J is the number of words of the sentence itself, without padding, so that
-    more padding changes nothing.
+    Section 4.1 of Sukhbaatar et al. (2015): l_kj = (1 − j/J) − (k/d)(1 − 2j/J), for words
+    j = 1 … J and features k = 1 … d. J does not count padding, so more padding changes nothing.
 
     Args:
         mask: booleans (…, J), True for words; padding comes last.
-        width: d, the numbers of a word.
+        width: d, the number of features of a word.
 
     Returns:
         l, (…, J, d), float32, 0 at padding.

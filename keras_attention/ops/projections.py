@@ -2,13 +2,15 @@
 
 from keras import ops
 
+from keras_attention.types import Array
 
-def project(x, kernel):
+
+def project(x: Array, kernel: Array) -> Array:
     """Multiply the last axis by a matrix: (…, F) and (F, G) → (…, G).
 
-    `keras.ops.matmul` of a tensor and a matrix transposes by computed permutations on the
-    TensorFlow backend: inside a recurrent loop over sentences of any length its gradient cannot be
-    compiled by XLA. An einsum with an axis for each letter can.
+    On the TensorFlow backend, `keras.ops.matmul` of a tensor and a matrix computes permutations at
+    run time. XLA cannot compile its gradient inside a recurrent loop over sentences of any length,
+    but it can compile an einsum with a letter for each axis.
 
     Args:
         x: (…, F), with at most four axes.

@@ -1,4 +1,4 @@
-"""Scores: how alike are a query and a key? Every pair of a query and a key gets one number.
+"""Scores: one number for each pair of a query and a key, which says how well they match.
 
 dot          s(q, k) = q·k
 scaled dot   s(q, k) = q·k / √K
@@ -9,8 +9,8 @@ additive     s(q, k) = vᵀ tanh(W q + U k)
 two-layer    s(q, k) = w₂ᵀ tanh(W₁ [q; k] + b₁) + b₂
 location     s(q, j) = (W q)_j
 
-Concat with W = [W | U] is additive, two-layer with zero biases is concat, general with W = I is
-dot. Projections have the dtype of the inputs; what is then summed into a score is float32.
+Concat with W = [W | U] equals additive, two-layer with zero biases equals concat, and general with
+W = I equals dot. Projections keep the dtype of the inputs; scores are summed in float32.
 """
 
 import math
@@ -18,11 +18,12 @@ import math
 from keras import ops
 
 from keras_attention.ops.projections import project
+from keras_attention.types import Array
 
-_SHORTEST = 1e-3  # of a vector with a direction: keeps the cosine's gradient finite at the origin
+_SHORTEST = 1e-3  # the least divisor: keeps the cosine's gradient finite at the origin
 
 
-def dot(query, keys):
+def dot(query: Array, keys: Array) -> Array:
     """Score by the dot product, "dot" in section 3.1 of Luong et al. (2015).
 
     Args:
@@ -36,11 +37,11 @@ def dot(query, keys):
     return ops.matmul(query, ops.swapaxes(keys, -1, -2))
 
 
-def scaled_dot(query, keys):
+def scaled_dot(query: Array, keys: Array) -> Array:
     """Score by the dot product over √K, eq. 1 of Vaswani et al. (2017).
 
-    The dot product of two vectors of K independent numbers of variance 1 has variance K; a softmax
-    over such numbers is one-hot, and its gradient vanishes.
+    The dot product of two vectors of K independent numbers of variance 1 has variance K. For large
+    K the softmax of such scores is almost one-hot, and its gradient vanishes.
 
     Args:
         query: (…, T, K).
@@ -52,18 +53,20 @@ def scaled_dot(query, keys):
     return dot(ops.cast(query, "float32") / math.sqrt(query.shape[-1]), keys)
 
 
-def cosine(query, keys, strength=1.0, projected=False):
+def cosine(
+    query: Array, keys: Array, strength: float | Array = 1.0, projected: bool = False
+) -> Array:
     """Score by the cosine of the angle, "content-base" in Graves et al. (2014), eq. 5 and 6.
 
-    A vector shorter than 0.001 counts as having that length, so that value and gradient are finite
-    at the origin, where the cosine is 0.
+    Vectors shorter than 0.001 are divided by 0.001, so that value and gradient are finite at the
+    origin, where the cosine is 0.
 
     Args:
         query: (…, T, K).
         keys: (…, S, K).
-        strength: β > 0, a number or what broadcasts to the scores. Cosines lie between −1 and 1,
-            so that without strength no softmax over them is sharp.
-        projected: whether the keys are their `direction` already.
+        strength: β > 0, a number or an array that broadcasts to the scores. Cosines lie between
+            −1 and 1, so their softmax is sharp only if β is large.
+        projected: whether `keys` already are the output of `direction`.
 
     Returns:
         Scores (…, T, S), float32, between −β and β.
@@ -71,14 +74,14 @@ def cosine(query, keys, strength=1.0, projected=False):
     return strength * dot(direction(query), keys if projected else direction(keys))
 
 
-def direction(vectors):
-    """Divide vectors (…, K) by their length, or by 0.001 where they are shorter; float32."""
+def direction(vectors: Array) -> Array:
+    """Divide vectors (…, K) by their length, or by 0.001 if they are shorter; float32."""
     vectors = ops.cast(vectors, "float32")
     squared = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
     return vectors * ops.rsqrt(ops.maximum(squared, _SHORTEST**2))
 
 
-def general(query, keys, kernel):
+def general(query: Array, keys: Array, kernel: Array) -> Array:
     """Score by a bilinear form, "general" in section 3.1 of Luong et al. (2015).
 
     Args:
@@ -92,17 +95,17 @@ def general(query, keys, kernel):
     return dot(project(query, kernel), keys)
 
 
-def concat(query, keys, kernel, v, projected=False):
-    """Score by a network over query and key side by side, "concat" of Luong et al. (2015), 3.1.
+def concat(query: Array, keys: Array, kernel: Array, v: Array, projected: bool = False) -> Array:
+    """Score by a network over concatenated query and key, "concat" of Luong et al. (2015), 3.1.
 
-    Some prints of the paper leave out v, without which the score would be a vector.
+    Some versions of the paper omit v, without which the score would be a vector.
 
     Args:
         query: (B, T, Q).
         keys: (B, S, K).
         kernel: W, (Q + K, units).
         v: (units,).
-        projected: as for `additive`, by the part of the kernel that belongs to the keys.
+        projected: as for `additive`; U is the part of the kernel that multiplies the keys.
 
     Returns:
         Scores (B, T, S), float32.
@@ -111,8 +114,15 @@ def concat(query, keys, kernel, v, projected=False):
     return additive(query, keys, kernel[:width], kernel[width:], v, projected)
 
 
-def additive(query, keys, query_kernel, key_kernel, v, projected=False):
-    """Score by a network with one hidden layer, eq. in appendix A.1.2 of Bahdanau et al. (2015).
+def additive(
+    query: Array,
+    keys: Array,
+    query_kernel: Array,
+    key_kernel: Array,
+    v: Array,
+    projected: bool = False,
+) -> Array:
+    """Score by a network with one hidden layer, appendix A.1.2 of Bahdanau et al. (2015).
 
     The paper writes s_{i−1} for the query, h_j for a key, W_a, U_a and v_a for the weights.
 
@@ -122,7 +132,7 @@ def additive(query, keys, query_kernel, key_kernel, v, projected=False):
         query_kernel: W, (Q, units).
         key_kernel: U, (K, units).
         v: (units,).
-        projected: whether the keys are U k already, (B, S, units): a decoder that attends to the
+        projected: whether `keys` already are U k, (B, S, units). A decoder that attends to the
             same memory at every step computes them once.
 
     Returns:
@@ -132,11 +142,19 @@ def additive(query, keys, query_kernel, key_kernel, v, projected=False):
     return tanh_network(project(query, query_kernel), keys, v)
 
 
-def two_layer(query, keys, kernel, bias, v, output_bias, projected=False):
+def two_layer(
+    query: Array,
+    keys: Array,
+    kernel: Array,
+    bias: Array,
+    v: Array,
+    output_bias: Array,
+    projected: bool = False,
+) -> Array:
     """Score by the two-layer network of the lecture notes, which has biases.
 
     The notes write s(t−1) for the query, h(t′) for a key, W_1, b_1, W_2 and b_2 for the weights.
-    The output bias moves all scores of a query alike, so no weight depends on it.
+    The output bias shifts all scores of a query equally, so attention does not depend on it.
 
     Args:
         query: (B, T, Q).
@@ -156,8 +174,8 @@ def two_layer(query, keys, kernel, bias, v, output_bias, projected=False):
     return scores + ops.cast(output_bias, "float32")
 
 
-def tanh_network(projected_query, projected_keys, v):
-    """Sum the two halves of a hidden layer for every pair, and read it out: vᵀ tanh(a_t + b_j).
+def tanh_network(projected_query: Array, projected_keys: Array, v: Array) -> Array:
+    """Score every pair by a hidden layer that is given in two halves: vᵀ tanh(a_t + b_j).
 
     Args:
         projected_query: (B, T, units).
@@ -172,13 +190,13 @@ def tanh_network(projected_query, projected_keys, v):
     return ops.sum(ops.tanh(projected_query + projected_keys) * ops.cast(v, "float32"), axis=-1)
 
 
-def location(query, kernel, length):
+def location(query: Array, kernel: Array, length: int) -> Array:
     """Score positions by the query alone, "location" in eq. 8 of Luong et al. (2015).
 
     Args:
         query: (B, T, Q).
-        kernel: W, (Q, S_max), a column for each position of the longest memory.
-        length: S. Positions from S_max on have no column of their own, and must be masked, see
+        kernel: W, (Q, S_max), one column for each position of the longest memory.
+        length: S. Positions from S_max on have no column of their own; mask them with
             `location_mask`.
 
     Returns:
@@ -189,6 +207,6 @@ def location(query, kernel, length):
     return ops.take(scores, columns, axis=-1)
 
 
-def location_mask(length, longest):
-    """Return which of S positions a `location` score of S_max columns reaches: booleans (S,)."""
+def location_mask(length: int, longest: int) -> Array:
+    """Return which of S positions a `location` score with S_max columns covers: booleans (S,)."""
     return ops.arange(length) < longest

@@ -1,8 +1,8 @@
-"""Pictures of attention weights and of training: arrays and token lists -> matplotlib.
+"""Pictures of attention weights and of training: from arrays and token lists to matplotlib.
 
-Knows no model: whoever has weights and words can draw them. Nothing here calls `plt.show`. A
-picture with a `path` is written to that file, whole or not at all, and leaves no figure behind; a
-picture without one is an ordinary figure of pyplot, so a notebook shows it below the cell.
+No function here needs a model: weights and words suffice. Nothing calls `plt.show`. A picture with
+a `path` is written to that file, whole or not at all, and leaves no figure behind. A picture
+without one is an ordinary pyplot figure, so a notebook shows it below the cell.
 """
 
 from keras_attention.plotting.attention import plot_attention

@@ -1,64 +1,71 @@
-"""Heat maps of attention weights: arrays and token lists -> matplotlib."""
+"""Heat maps of attention weights: from arrays and token lists to matplotlib."""
 
 import operator
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keras_attention.plotting import heatmaps
 from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _LINK_COLOR = "#f5a300"
 
 
 def plot_attention(
-    weights,
-    context_tokens,
-    target_tokens,
+    weights: Array,
+    context_tokens: Iterable[str],
+    target_tokens: Iterable[str],
     *,
-    unknown_context=(),
-    unknown_target=(),
-    links=None,
-    orientation="target_rows",
-    axis_names=("target", "context"),
-    vmax=None,
-    title=None,
-    ax=None,
-    path=None,
-):
-    """Draw attention weights as a heat map: the darker a cell, the more was looked at.
+    unknown_context: Iterable[int] = (),
+    unknown_target: Iterable[int] = (),
+    links: Iterable[tuple[int, int]] | None = None,
+    orientation: str = "target_rows",
+    axis_names: tuple[str, str] | list[str] = ("target", "context"),
+    vmax: float | None = None,
+    title: str | None = None,
+    ax: "Axes | None" = None,
+    path: Path | str | None = None,
+) -> "Axes":
+    """Draw attention weights as a heat map: a darker cell has a larger weight.
 
-    Without `path` and `ax` the figure is made by pyplot: a notebook shows it, a script shows it
-    with `plt.show()` and lets go of it with `plt.close(ax.figure)`. With `path` it is only saved,
-    and any number may be made.
+    Without `path` and `ax` pyplot makes the figure: a notebook shows it, and a script shows it with
+    `plt.show()` and frees it with `plt.close(ax.figure)`. With `path` the figure is only saved, so
+    any number of figures can be made.
 
     Args:
-        weights: `(T, S)`, or `(H, T, S)`, of which the mean over the heads is drawn. Anything that
+        weights: `(T, S)`, or `(H, T, S)`, which is averaged over the heads. Anything that
             `np.asarray` takes.
         context_tokens: S words, as the user wrote them.
         target_tokens: T words.
-        unknown_context: positions, or S booleans, of the context words that the vocabulary lacks.
-            They are drawn in another colour with an outline, and a line below says why.
+        unknown_context: positions, or S booleans, of the context words missing from the
+            vocabulary. They have another colour and an outline, which a line below explains.
         unknown_target: the same for the target words.
         links: pairs `(context, target)` of positions, such as a gold alignment; their cells are
             outlined.
-        orientation: `"target_rows"`: a row is a target word, as Keras returns the weights.
-            `"context_rows"`: the transpose; a row is a context word, a column a target word.
-        axis_names: what the sides are called, that of the target words first; for self-attention,
-            where the context looks at itself, `("context", "context")`.
-        vmax: the weight that is drawn darkest; the palest is always 0. By default the largest
-            weight in the picture; pass 1 to make pictures comparable.
-        title: a line above the picture, drawn as it is.
-        ax: matplotlib axes to draw into; by default a figure is made, large enough for the words.
-        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+        orientation: `"target_rows"`: rows are target words, as Keras returns the weights.
+            `"context_rows"`: the transpose; rows are context words, columns are target words.
+        axis_names: the names of the sides, the target first; for self-attention, where the context
+            attends to itself, `("context", "context")`.
+        vmax: the weight drawn darkest, by default the largest in the picture; the palest is always
+            0. Pass 1 to make pictures comparable.
+        title: a line above the picture, drawn unchanged.
+        ax: matplotlib axes to draw into; by default a new figure, large enough for the words.
+        path: file to save to; its extension sets the format (`.png`, `.svg`, `.pdf`, …).
 
     Returns:
-        The matplotlib `Axes`. `ax.images[0].get_array()` are the weights as drawn.
+        The matplotlib `Axes`. `ax.images[0].get_array()` returns the weights as drawn.
 
     Raises:
-        ValueError: a shape, a position, the orientation or the extension does not fit, a sentence
+        ValueError: a shape, a position, the orientation or the extension is invalid, a sentence
             has no words, or a weight is negative or not finite.
         OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
 
     Warns:
-        UserWarning: the font lacks some letter; it is drawn as □.
+        UserWarning: a letter is missing from the font; it is drawn as □.
 
     Example:
         >>> ax = plot_attention([[0.9, 0.1], [0.2, 0.8]], ["Hace", "frío"], ["it's", "cold"])
@@ -69,9 +76,9 @@ def plot_attention(
         context_tokens, target_tokens, unknown_context, unknown_target, axis_names
     )
     grid = heatmaps.as_grid("weights", weights, len(rows.words), len(columns.words))
-    links = _as_links(links, len(columns.words), len(rows.words))
+    pairs = _as_links(links, len(columns.words), len(rows.words))
     if heatmaps.has_context_rows(orientation):
-        grid, rows, columns, links = grid.T, columns, rows, [(t, s) for s, t in links]
+        grid, rows, columns, pairs = grid.T, columns, rows, [(t, s) for s, t in pairs]
     vmax = heatmaps.as_vmax(vmax, [grid])
     boxes = boxes_for([*rows.texts, *columns.texts, title or ""])
     rows, columns = rows.boxed(boxes), columns.boxed(boxes)
@@ -84,13 +91,13 @@ def plot_attention(
         cell = min(box.height / grid.shape[0], box.width / grid.shape[1])
     size = _font_size(cell)
     image = heatmaps.draw_cells(ax, grid, vmax, columns.runs_left)
-    _draw_links(ax, links, cell)
+    _draw_links(ax, pairs, cell)
     heatmaps.draw_rows(ax, rows, size)
     heatmaps.draw_columns(ax, columns, size, cell)
-    # As high as the cells, whatever room the axes have.
+    # As high as the cells, whatever the size of the axes.
     inch = 1 / cell / grid.shape[1]
-    heatmaps.draw_color_bar(image, ax.inset_axes([1 + 0.16 * inch, 0, 0.14 * inch, 1]))
-    heatmaps.draw_notes(ax, bool(rows.unknown or columns.unknown), bool(links))
+    heatmaps.draw_color_bar(image, ax.inset_axes((1 + 0.16 * inch, 0, 0.14 * inch, 1)))
+    heatmaps.draw_notes(ax, bool(rows.unknown or columns.unknown), bool(pairs))
     if title:
         heatmaps.draw_title(ax, title.translate(boxes), 12, pad=10)
     if path is not None:
@@ -114,20 +121,20 @@ def _as_links(links, context_length, target_length):
 
 
 def _cell_size(shape):
-    """Return the side of a cell in inches: about 9 for the longer side of the picture."""
+    """Return the side of a cell in inches, so that the longer side of the picture is about 9."""
     return min(max(9.0 / max(shape), 0.16), 0.62)
 
 
 def _font_size(cell):
-    """Return the font size in points of words beside cells with sides of `cell` inches."""
+    """Return the font size in points for words beside cells of `cell` inches."""
     return min(max(0.6 * 72 * cell, 4.0), 12.0)
 
 
 def _figure_size(cell, row_words, column_words, title):
-    """Return inches (width, height) that hold the cells and the words around them."""
+    """Return the size (width, height) in inches of a figure for the cells and their words."""
     size = _font_size(cell)
     left, top = (heatmaps.width_of(words, size) for words in (row_words, column_words))
-    width = max(len(column_words) * cell + left + 1.9, 3.6)  # the notes take that much
+    width = max(len(column_words) * cell + left + 1.9, 3.6)  # the width of the notes
     return width, len(row_words) * cell + top + (1.5 if title else 1.1)
 
 

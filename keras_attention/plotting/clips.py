@@ -1,37 +1,53 @@
-"""Where in a clip a captioner looked: a heat map with the frames above it and words beside it."""
+"""Attention to the frames of a clip: a heat map with frames above it and words beside it."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from keras_attention.plotting import heatmaps
 from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SPAN_COLOR = "#f5a300"
 _NOTE_COLOR = "#a86f00"
 _COLUMN, _ROW = 0.36, 0.24  # inches
 
 
-def plot_clip_attention(weights, words, frames, *, spans=None, vmax=None, title=None, path=None):
-    """Draw attention over the frames of a clip, a row a word: the darker, the more was looked at.
+def plot_clip_attention(
+    weights: Array,
+    words: Iterable[str],
+    frames: Array,
+    *,
+    spans: Array | None = None,
+    vmax: float | None = None,
+    title: str | None = None,
+    path: Path | str | None = None,
+) -> "Axes":
+    """Draw attention over the frames of a clip, one row per word; larger weights are darker.
 
-    Every column has its frame above it. What `path` means for the figure is as in
-    `plot_attention`.
+    Every column has its frame above it. `path` works as in `plot_attention`.
 
     Args:
-        weights: (T, S), or (H, T, S), of which the mean over the heads is drawn.
+        weights: (T, S), or (H, T, S), which is averaged over the heads.
         words: T words of the caption.
         frames: pictures (S, height, width), from 0, black, to 1, white; or
             (S, height, width, channels) with one channel or red, green and blue.
-        spans: (T, 2), the first frame and the one after the last that a word is about, such as
-            a gold alignment; what belongs together is outlined. (0, 0) is about none.
-        vmax: the weight that is drawn darkest; by default the largest in the picture.
-        title: a line above.
-        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+        spans: (T, 2), the frames that each word is about, such as a gold alignment: the first, and
+            the one after the last. They are outlined. (0, 0) means no frame.
+        vmax: the weight drawn darkest; by default the largest in the picture.
+        title: a line above the figure.
+        path: file to save to; its extension sets the format (`.png`, `.svg`, `.pdf`, …).
 
     Returns:
         The matplotlib `Axes` of the heat map.
 
     Raises:
-        ValueError: a shape, a span or the extension does not fit, there are no words, a weight is
+        ValueError: a shape, a span or the extension is invalid, there are no words, a weight is
             negative or not finite, or a pixel is not from 0 to 1.
         OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
     """
@@ -58,7 +74,7 @@ def plot_clip_attention(weights, words, frames, *, spans=None, vmax=None, title=
     for top, bottom, first, after in outlines:
         _outline(axes, top, bottom, first, after)
     _draw_pictures(above, frames)
-    heatmaps.draw_color_bar(image, axes.inset_axes([1 + 0.4 / grid.shape[1], 0, 0.012, 1]))
+    heatmaps.draw_color_bar(image, axes.inset_axes((1 + 0.4 / grid.shape[1], 0, 0.012, 1)))
     if outlines:
         axes.annotate(
             "outlined: the frames that the words are about",
@@ -95,7 +111,7 @@ def _as_pictures(frames):
 
 
 def _outlines(spans, words, frames):
-    """Return what to outline: (first row, last row, first frame, frame after the last)."""
+    """Return the outlines: (first row, last row, first frame, frame after the last)."""
     if spans is None:
         return []
     spans = np.asarray(spans)

@@ -1,43 +1,49 @@
-"""Text coloured by attention: a line a target word, and over time as an animation."""
+"""Text coloured by attention: one line per target word, or an animation over time."""
 
 import io
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keras_attention.plotting import heatmaps
 from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
 from keras_attention.storage import written_whole
+from keras_attention.types import Array
 
-_WIDTH, _NARROWEST = 9.0, 3.5  # of a page, inches
-_SIZE, _LARGE = 11, 17  # of letters, points
-_PALEST = 0.55  # share of the darkest, from which on letters are white
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WIDTH, _NARROWEST = 9.0, 3.5  # page widths in inches
+_SIZE, _LARGE = 11, 17  # font sizes in points
+_PALEST = 0.55  # fraction of the darkest weight above which letters are white
 
 
 def plot_coloured_text(
-    weights,
-    context_tokens,
-    target_tokens,
+    weights: Array,
+    context_tokens: Iterable[str],
+    target_tokens: Iterable[str],
     *,
-    unknown_context=(),
-    unknown_target=(),
-    axis_names=("target", "context"),
-    vmax=None,
-    title=None,
-    path=None,
-):
-    """Draw the context once for every target word, the darker a word, the more it was looked at.
+    unknown_context: Iterable[int] = (),
+    unknown_target: Iterable[int] = (),
+    axis_names: tuple[str, str] | list[str] = ("target", "context"),
+    vmax: float | None = None,
+    title: str | None = None,
+    path: Path | str | None = None,
+) -> "Axes":
+    """Draw the context once for every target word; a darker word has a larger weight.
 
-    Easier to read aloud than a heat map, and no wider than a page however long the sentences are.
-    What `path` means for the figure is as in `plot_attention`.
+    This is easier to read aloud than a heat map, and no wider than a page for sentences of any
+    length. `path` works as in `plot_attention`.
 
     Args:
-        weights: `(T, S)`, or `(H, T, S)`, of which the mean over the heads is drawn.
+        weights: `(T, S)`, or `(H, T, S)`, which is averaged over the heads.
         context_tokens: S words.
         target_tokens: T words.
-        unknown_context: as for `plot_attention`; they are underlined.
+        unknown_context: as for `plot_attention`; these words are underlined.
         unknown_target: the same for the target words.
-        axis_names: what the two texts are called, that of the target words first.
-        vmax: the weight that is drawn darkest; by default the largest.
-        title: a line above.
+        axis_names: the names of the two texts, the target first.
+        vmax: the weight drawn darkest; by default the largest.
+        title: a line above the figure.
         path: file to save to.
 
     Returns:
@@ -77,37 +83,38 @@ def plot_coloured_text(
 
 
 def animate_attention(
-    weights,
-    context_tokens,
-    target_tokens,
-    path,
+    weights: Array,
+    context_tokens: Iterable[str],
+    target_tokens: Iterable[str],
+    path: Path | str,
     *,
-    unknown_context=(),
-    unknown_target=(),
-    axis_names=("target", "context"),
-    vmax=None,
-    title=None,
-    seconds=0.9,
-):
-    """Write an animation: word after word of the target appears, and the context is coloured.
+    unknown_context: Iterable[int] = (),
+    unknown_target: Iterable[int] = (),
+    axis_names: tuple[str, str] | list[str] = ("target", "context"),
+    vmax: float | None = None,
+    title: str | None = None,
+    seconds: float = 0.9,
+) -> Path:
+    """Write an animation: the target appears word by word while the context is coloured.
 
     Args:
-        weights: as for `plot_coloured_text`, and so are the arguments that are not named here.
+        weights: as for `plot_coloured_text`.
         context_tokens: S words.
         target_tokens: T words.
         path: the GIF to write.
         unknown_context: as for `plot_attention`.
         unknown_target: the same for the target words.
-        axis_names: what the two texts are called.
-        vmax: the weight that is drawn darkest.
-        title: a line above.
-        seconds: that a word stands; the last one stands three times as long.
+        axis_names: the names of the two texts.
+        vmax: the weight drawn darkest.
+        title: a line above the figure.
+        seconds: how long each word is shown; the last one is shown three times as long.
 
     Returns:
         The path.
 
     Raises:
-        ValueError: as `plot_attention` does; or the file is no GIF, or there is no time.
+        ValueError: as `plot_attention` does; or `path` does not end in `.gif`, or `seconds` is not
+            positive.
         OSError: `path` cannot be written.
     """
     path = check_animation_path(path)
@@ -147,17 +154,17 @@ def animate_attention(
     return path
 
 
-def check_animation_path(path):
-    """Check that an animation can be saved at `path`: call it before long work, not after.
+def check_animation_path(path: Path | str) -> Path:
+    """Check before long work that an animation can be saved at `path`.
 
     Args:
-        path: the file to be; nothing is created.
+        path: the file to write later; nothing is created now.
 
     Returns:
-        `path` as a `pathlib.Path`.
+        The checked path.
 
     Raises:
-        ValueError: it does not end in `.gif`.
+        ValueError: `path` does not end in `.gif`.
         OSError: as `check_plot_path` does.
     """
     path = Path(path)
@@ -170,7 +177,10 @@ def check_animation_path(path):
 
 
 def _checked(weights, context, target, unknown_context, unknown_target, axis_names, vmax):
-    """Return the weights, both sides, and what gives (background, letters) for a row of weights."""
+    """Return the weights, both sides, and a function from a row of weights to colours.
+
+    The colours of each weight are a pair (background, letters).
+    """
     import matplotlib
 
     rows, columns = heatmaps.as_sides(context, target, unknown_context, unknown_target, axis_names)
@@ -186,14 +196,14 @@ def _checked(weights, context, target, unknown_context, unknown_target, axis_nam
 
 
 def _ink():
-    """Return the colour of letters on the page: a style may be dark."""
+    """Return the colour of letters on the page, which a style may make dark."""
     import matplotlib
 
     return matplotlib.rcParams["text.color"]
 
 
 def _broken(words, size, width):
-    """Break words into lines of so many inches: lists of (position, word)."""
+    """Break words into lines at most `width` inches wide: lists of (position, word)."""
     lines, used = [[]], 0.0
     for position, word in enumerate(words):
         wide = _room(word, size)
@@ -206,17 +216,17 @@ def _broken(words, size, width):
 
 
 def _room(word, size):
-    """Return the inches that a word takes, with the space after it."""
+    """Return the width in inches of a word with the space after it."""
     return heatmaps.width_of([word], size) + 0.7 * size / 72
 
 
 def _widest(lines, size):
-    """Return the inches of the longest line."""
+    """Return the width in inches of the widest line."""
     return max(sum(_room(word, size) for _, word in line) for line in lines)
 
 
 def _page(width, height, path):
-    """Return axes over the whole of a new figure, in inches, without anything in them."""
+    """Return empty axes, in inches, that fill a new figure."""
     ax = new_figure((width, height), path, layout=None).add_axes((0, 0, 1, 1))
     ax.set(xlim=(0, width), ylim=(0, height))
     ax.axis("off")
@@ -224,7 +234,7 @@ def _page(width, height, path):
 
 
 def _write(ax, lines, side, colours, left, top, size):
-    """Write lines of words, each in the middle of its room; words without a colour are left out.
+    """Write lines of words, each centred in its box; omit words without a colour.
 
     A sentence in Arabic or Hebrew begins at the right.
     """
@@ -250,7 +260,7 @@ def _write(ax, lines, side, colours, left, top, size):
 
 
 def _as_image(figure):
-    """Return a figure as a picture of Pillow, with the few colours of a GIF."""
+    """Return a figure as a Pillow image, reduced to a few colours for a GIF."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 

@@ -1,4 +1,8 @@
-"""Curves of several contenders over one axis: numbers -> matplotlib."""
+"""Curves of several competitors over one axis: from numbers to matplotlib."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,29 +13,41 @@ from keras_attention.plotting.figures import (
     new_figure,
     save,
 )
+from keras_attention.types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _MOST_MARKERS = 30
 
 
-def plot_curves(curves, *, xlabel, ylabel, logarithmic="", title=None, path=None):
-    """Draw one quantity of several contenders, a curve each, with a legend.
+def plot_curves(
+    curves: Mapping[str, tuple[Array, Array]],
+    *,
+    xlabel: str,
+    ylabel: str,
+    logarithmic: str = "",
+    title: str | None = None,
+    path: Path | str | None = None,
+) -> "Axes":
+    """Draw one curve for each competitor, with a legend.
 
-    What `path` means for the figure is as in `plot_attention`.
+    `path` works as in `plot_attention`.
 
     Args:
-        curves: by name, pairs of equally many x and y.
-        xlabel: what x is.
-        ylabel: what y is.
-        logarithmic: the axes that are: `"y"`, `"xy"` or none.
-        title: a line above.
-        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+        curves: pairs (x, y) by name, with x and y of the same length.
+        xlabel: the name of x.
+        ylabel: the name of y.
+        logarithmic: the logarithmic axes: `"x"`, `"y"`, `"xy"` or `""`.
+        title: a line above the figure.
+        path: file to save to; its extension sets the format (`.png`, `.svg`, `.pdf`, …).
 
     Returns:
         The matplotlib `Axes`.
 
     Raises:
-        ValueError: there is no curve or more than can be told apart, or x and y differ in length,
-            or the extension does not fit.
+        ValueError: there is no curve, there are too many to tell apart, x and y differ in length,
+            or the extension is not supported.
         OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
     """
     if path is not None:
@@ -45,7 +61,8 @@ def plot_curves(curves, *, xlabel, ylabel, logarithmic="", title=None, path=None
     axes = figure.subplots()
     for style, (name, (x, y)) in zip(STYLES, curves.items(), strict=False):
         label = name.translate(boxes_for([name]))
-        shown = {**style, "marker": style["marker"] if len(x) <= _MOST_MARKERS else ""}
+        marker = style["marker"] if len(x) <= _MOST_MARKERS else ""
+        shown: dict[str, Any] = {**style, "marker": marker}
         axes.plot(np.asarray(x), np.asarray(y), label=label, linewidth=2, markersize=5, **shown)
     for axis in logarithmic:
         axes.set(**{f"{axis}scale": "log"})

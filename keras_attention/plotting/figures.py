@@ -1,15 +1,21 @@
-"""Figures: made for the screen or for a file, saved whole or not at all, with fonts checked."""
+"""Make figures for the screen or for a file, check fonts, and save whole or not at all."""
 
 import io
 import os
 import unicodedata
 import warnings
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from keras_attention.storage import written_whole
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure, SubFigure
+
 _SHAPES_TEXT = (3, 11)  # the first matplotlib that lays out text in every script
-# Of curves: Okabe and Ito's colours, with a marker and a line of their own each.
+# Styles of curves: Okabe and Ito's colours, each with its own marker and line.
 STYLES = (
     {"color": "#0072b2", "marker": "o", "linestyle": "-"},
     {"color": "#d55e00", "marker": "s", "linestyle": "--"},
@@ -18,21 +24,21 @@ STYLES = (
 )
 
 
-def check_plot_path(path):
-    """Check that a picture can be saved at `path`: call it before long work, not after.
+def check_plot_path(path: Path | str) -> Path:
+    """Check before long work that a picture can be saved at `path`.
 
     Args:
-        path: the file to be; nothing is created.
+        path: the file to write later; nothing is created now.
 
     Returns:
-        `path` as a `pathlib.Path`.
+        The checked path.
 
     Raises:
-        ValueError: the extension is missing, or matplotlib has none such.
-        FileNotFoundError: its folder is missing.
-        NotADirectoryError: its folder is a file.
+        ValueError: the extension is missing, or matplotlib does not support it.
+        FileNotFoundError: the folder of `path` is missing.
+        NotADirectoryError: the folder of `path` is a file.
         IsADirectoryError: `path` is a folder.
-        PermissionError: its folder cannot be written to.
+        PermissionError: the folder of `path` is not writable.
     """
     from matplotlib.backend_bases import FigureCanvasBase
 
@@ -54,8 +60,12 @@ def check_plot_path(path):
     return path
 
 
-def new_figure(size, path, layout="constrained"):
-    """Return an empty figure: pyplot's own if it is to be shown, a free one if only saved."""
+def new_figure(
+    size: tuple[float, float],
+    path: Path | None,
+    layout: Any = "constrained",
+) -> "Figure":
+    """Return an empty figure: one of pyplot to show, or one outside pyplot only to save."""
     if path is None:
         import matplotlib.pyplot as plt
 
@@ -65,23 +75,23 @@ def new_figure(size, path, layout="constrained"):
     return Figure(figsize=size, layout=layout)
 
 
-def boxes_for(texts):
-    """Return the table that puts □ for every letter which the reader's fonts lack, and warn.
+def boxes_for(texts: Sequence[str]) -> dict[int, str]:
+    """Return a translation table to □ for letters missing from the fonts, and warn about them.
 
-    Also warn where Arabic or Hebrew is written by a matplotlib that cannot join its letters.
+    Also warn if this version of matplotlib cannot join the letters of Arabic or Hebrew.
     """
     import matplotlib
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
-    letters = set("".join(texts))
-    if matplotlib.__version_info__ < _SHAPES_TEXT and any(map(is_read_from_the_right, letters)):
+    text = "".join(texts)
+    if matplotlib.__version_info__ < _SHAPES_TEXT and any(map(is_read_from_the_right, text)):
         warnings.warn(
             f"matplotlib {matplotlib.__version__} writes Arabic and Hebrew letter by letter from "
             "left to right; 3.11 and later write them as they are read",
             UserWarning,
             stacklevel=3,
         )
-    missing = set(map(ord, "".join(texts))) - {ord("\n")}
+    missing = set(map(ord, text)) - {ord("\n")}
     for family in FontProperties().get_family():
         font = findfont(FontProperties(family=[family]))
         missing.difference_update(get_font(font).get_charmap())
@@ -96,35 +106,35 @@ def boxes_for(texts):
     return dict.fromkeys(missing, "□")
 
 
-def page_style(dark=False):
-    """Return a context whose pictures are drawn on a dark page, or as they are drawn anyway."""
+def page_style(dark: bool = False) -> AbstractContextManager[None]:
+    """Return a context that draws pictures on a dark page, or in the current style."""
     import matplotlib.style
 
     return matplotlib.style.context("dark_background" if dark else {})
 
 
-def is_dark():
-    """Tell whether the page is dark, as with `matplotlib.style.context("dark_background")`."""
+def is_dark() -> bool:
+    """Return whether the page is dark, as with `matplotlib.style.context("dark_background")`."""
     import matplotlib
     from matplotlib.colors import to_rgb
 
     return sum(to_rgb(matplotlib.rcParams["text.color"])) > 1.5
 
 
-def is_read_from_the_right(letter):
-    """Tell whether Unicode has a letter of Arabic, Hebrew and the like."""
+def is_read_from_the_right(letter: str) -> bool:
+    """Return whether a letter is written from right to left, as in Arabic and Hebrew."""
     return unicodedata.bidirectional(letter) in ("R", "AL")
 
 
-def save(figure, path):
-    """Write a figure to a checked path, whole or not at all, and the same bytes every time."""
+def save(figure: "Figure | SubFigure", path: Path) -> None:
+    """Write a figure to a checked path, whole or not at all, with the same bytes every time."""
     import matplotlib
 
     kind = path.suffix[1:].lower()
     undated = {"svg": {"Date": None}, "svgz": {"Date": None}, "pdf": {"CreationDate": None}}
     picture = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "keras_attention"}):
-        figure.savefig(
+        figure.figure.savefig(
             picture, format=kind, dpi=150, bbox_inches="tight", metadata=undated.get(kind)
         )
     with written_whole(path) as part:

@@ -1,32 +1,43 @@
-"""Where a network looked, glimpse by glimpse: arrays -> matplotlib."""
+"""What a network attends to, glimpse by glimpse: from arrays to matplotlib."""
+
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
 from keras_attention.plotting.figures import STYLES, boxes_for, check_plot_path, new_figure, save
+from keras_attention.types import Array
 
 _GAP = 1  # cells between the patches of a glimpse
 _PATH, _BOX = STYLES[0]["color"], STYLES[1]["color"]
 
 
-def plot_glimpses(pictures, locations, patches, titles=None, *, path=None):
-    """Draw pictures with the way of the eye over them, and beside each what it saw.
+def plot_glimpses(
+    pictures: Array,
+    locations: Array,
+    patches: Array,
+    titles: Sequence[str] | None = None,
+    *,
+    path: Path | str | None = None,
+) -> np.ndarray:
+    """Draw the path of the glimpses over each picture, and beside it the patches they contain.
 
-    A row is a picture: its glimpses as numbered boxes, of the size of the finest patch, and the way
-    from one to the next; then, glimpse by glimpse, the patches of every scale, the finest first.
-    What `path` means for the figure is as in `plot_attention`.
+    Each row starts with a picture: numbered boxes of the size of the finest patch mark its
+    glimpses, and a line joins them. The patches of each glimpse follow, the finest scale first.
+    `path` works as in `plot_attention`.
 
     Args:
-        pictures: (N, H, W), the brighter the larger.
-        locations: (N, T, 2): row and column in [−1, 1], the corners of the picture.
-        patches: (N, T, K, g, g): what was seen there.
-        titles: a line for each picture, such as what it shows and what was read.
-        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+        pictures: (N, H, W); larger values are brighter.
+        locations: (N, T, 2): row and column in [−1, 1], from corner to corner of the picture.
+        patches: (N, T, K, g, g), the K patches of each glimpse.
+        titles: a line for each picture, such as its label and the prediction.
+        path: file to save to; its extension sets the format (`.png`, `.svg`, `.pdf`, …).
 
     Returns:
         The matplotlib `Axes` as an array (N, 1 + T).
 
     Raises:
-        ValueError: the shapes do not go together, or the extension does not fit.
+        ValueError: the shapes do not match, or the extension is not supported.
         OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
     """
     if path is not None:
@@ -59,19 +70,19 @@ def _check(pictures, locations, patches, titles):
     ranks = (pictures.ndim, locations.ndim, patches.ndim)
     if ranks != (3, 3, 5) or len(together) > 1 or not len(pictures):
         raise ValueError(
-            "pictures (N, H, W), locations (N, T, 2), patches (N, T, K, g, g) and titles must be "
-            f"of the same pictures, got {pictures.shape}, {locations.shape}, {patches.shape} and "
+            "pictures (N, H, W), locations (N, T, 2), patches (N, T, K, g, g) and titles must "
+            f"have the same N, got {pictures.shape}, {locations.shape}, {patches.shape} and "
             f"{len(titles)} titles"
         )
     if locations.shape[1:] != (patches.shape[1], 2):
         raise ValueError(
-            "each glimpse has a location and patches: (N, T, 2) and (N, T, K, g, g), "
+            "each glimpse must have a location and patches, (N, T, 2) and (N, T, K, g, g), "
             f"got {locations.shape} and {patches.shape}"
         )
 
 
 def _draw_way(axes, picture, way, side):
-    """Draw a picture, and over it the middles (T, 2) in pixels, joined, boxed and numbered."""
+    """Draw a picture and over it the glimpse centres (T, 2) in pixels, joined and numbered."""
     from matplotlib.patches import Rectangle
 
     height, width = picture.shape
@@ -87,7 +98,7 @@ def _draw_way(axes, picture, way, side):
 
 
 def _side_by_side(patches):
-    """Join patches (K, g, g) to one picture, with a white gap between them."""
+    """Join patches (K, g, g) into one picture, with white gaps between them."""
     gap = np.full((patches.shape[1], _GAP), np.inf)
     parts = [part for patch in patches for part in (patch, gap)]
     return np.concatenate(parts[:-1], axis=1)

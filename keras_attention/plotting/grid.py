@@ -1,70 +1,77 @@
-"""Several heat maps of one sentence pair in one figure: the heads of a layer, or the layers."""
+"""Several heat maps of one sentence pair in one figure: the heads of a layer, or several layers."""
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keras_attention.plotting import heatmaps
 from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.types import Array
 
-# Inches. A grid of panels aims at this much for its cells.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# In inches: the area that the cells of all panels should fill.
 _WIDTH, _HEIGHT = 11.0, 7.0
 _SMALLEST_CELL, _LARGEST_CELL = 0.17, 0.45
 _GAP, _MARGIN = 0.16, 0.1
 
 
 def plot_attention_grid(
-    panels,
-    context_tokens,
-    target_tokens,
+    panels: Mapping[str, Array],
+    context_tokens: Iterable[str],
+    target_tokens: Iterable[str],
     *,
-    unknown_context=(),
-    unknown_target=(),
-    orientation="target_rows",
-    axis_names=("target", "context"),
-    vmax=None,
-    columns=None,
-    title=None,
-    path=None,
-):
+    unknown_context: Iterable[int] = (),
+    unknown_target: Iterable[int] = (),
+    orientation: str = "target_rows",
+    axis_names: tuple[str, str] | list[str] = ("target", "context"),
+    vmax: float | None = None,
+    columns: int | None = None,
+    title: str | None = None,
+    path: Path | str | None = None,
+) -> "list[Axes]":
     """Draw several attention weights of one sentence pair as heat maps on one scale.
 
-    All heads of a layer, or a panel for each layer. The words stand once at the left of every row
-    of panels and once above every column of panels, the name of a panel below it. The encoder's
-    self-attention has the context on both sides: pass its words twice. What `path` means for the
-    figure is as in `plot_attention`.
+    The panels may be the heads of a layer, or several layers. The words appear once at the left of
+    every row of panels and once above every column; each panel has its name below it. The encoder's
+    self-attention has the context on both sides: pass its words twice. `path` works as in
+    `plot_attention`.
 
     Args:
         panels: weights by name, such as `{"head 1": …, "head 2": …}`, drawn in this order, row by
-            row. Each is `(T, S)`, or `(H, T, S)`, of which the mean over the heads is drawn:
-            anything that `np.asarray` takes.
+            row. Each is `(T, S)`, or `(H, T, S)`, which is averaged over the heads: anything that
+            `np.asarray` takes.
         context_tokens: S words, as the user wrote them.
         target_tokens: T words.
-        unknown_context: positions, or S booleans, of the context words that the vocabulary lacks.
+        unknown_context: positions, or S booleans, of the context words missing from the
+            vocabulary.
         unknown_target: the same for the target words.
-        orientation: `"target_rows"`: a row of a panel is a target word, as Keras returns the
-            weights. `"context_rows"`: the transpose.
-        axis_names: what the sides are called, that of the target words first; for self-attention
+        orientation: `"target_rows"`: the rows of a panel are target words, as Keras returns
+            the weights. `"context_rows"`: the transpose.
+        axis_names: the names of the sides, the target first; for self-attention
             `("context", "context")`.
-        vmax: the weight that is drawn darkest in all panels; the palest is always 0. By default
-            the largest weight of all panels.
-        columns: how many panels stand side by side. By default as many as make the cells large
+        vmax: the weight drawn darkest in all panels, by default their largest weight; the palest
+            is always 0.
+        columns: the number of panels side by side, by default a number that makes the cells large
             and the figure neither long nor wide.
-        title: a line above the panels, drawn as it is.
-        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+        title: a line above the panels, drawn unchanged.
+        path: file to save to; its extension sets the format (`.png`, `.svg`, `.pdf`, …).
 
     Returns:
-        The list of matplotlib `Axes`, one a panel, in the order of `panels`; `get_title()` is its
-        name, `images[0].get_array()` its weights as drawn.
+        The matplotlib `Axes`, one per panel, in the order of `panels`. `get_title()` returns the
+        name of a panel, `images[0].get_array()` its weights as drawn.
 
     Raises:
         ValueError: there is no panel, a shape, a position, the orientation, the number of columns
-            or the extension does not fit, a sentence has no words, or a weight is negative or not
+            or the extension is invalid, a sentence has no words, or a weight is negative or not
             finite.
         OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
 
     Warns:
-        UserWarning: the font lacks some letter; it is drawn as □.
+        UserWarning: a letter is missing from the font; it is drawn as □.
 
     Example:
         >>> heads = {"head 1": [[0.9, 0.1], [0.2, 0.8]], "head 2": [[0.5, 0.5], [0.0, 1.0]]}
@@ -111,7 +118,7 @@ def _as_grids(panels, rows, columns):
 
 
 def _as_columns(columns, number, panel):
-    """Return how many panels stand side by side: as asked for, or where cells can be largest."""
+    """Return the number of panels side by side: as requested, or with the largest cells."""
     if columns is None:
 
         def room(columns):
@@ -125,13 +132,13 @@ def _as_columns(columns, number, panel):
 
 
 def _cell_that_fits(columns, number, panel):
-    """Return the side of a cell in inches where the figure has the usual size."""
+    """Return the side of a cell in inches in a figure of the usual size."""
     rows = math.ceil(number / columns)
     return min(_WIDTH / (columns * panel[1]), _HEIGHT / (rows * panel[0]))
 
 
 def _draw_panels(figure, grids, names, sides, columns, vmax):
-    """Draw the panels and their scale into a figure that measures one inch; return the axes."""
+    """Draw the panels and their scale into a one-inch figure; return the axes."""
     left, top = sides
     fits = _cell_that_fits(columns, len(grids), grids[0].shape)
     cell = min(max(fits, _SMALLEST_CELL), _LARGEST_CELL)
@@ -154,7 +161,7 @@ def _draw_panels(figure, grids, names, sides, columns, vmax):
 
 
 def _name_size(axes):
-    """Return how wide and how high the names at the panels are at most, in inches."""
+    """Return the largest width and height of the names of the panels, in inches."""
     dpi = axes[0].figure.dpi
     names = [ax.title.get_window_extent() for ax in axes]
     width = max(box.width for box in (*names, axes[0].xaxis.label.get_window_extent()))
@@ -162,10 +169,10 @@ def _name_size(axes):
 
 
 def _place_panels(axes, scale, columns, width, height):
-    """Place panels of `width` and `height` and the scale beside them, the origin at the top left.
+    """Place panels of `width` and `height` with the scale beside them, from the top left.
 
-    No layout engine of matplotlib knows that slanted words may reach over the next panel, whose
-    words are slanted as well: it would drive the panels apart.
+    Slanted words may reach over the next panel, whose words are slanted as well. A layout engine of
+    matplotlib does not know this and would push the panels apart.
     """
     name_width, below = _name_size(axes)
     side_height = axes[0].yaxis.label.get_window_extent().height / axes[0].figure.dpi
@@ -180,7 +187,7 @@ def _place_panels(axes, scale, columns, width, height):
 
 
 def _fit_figure(figure, title):
-    """Give a figure that measures one inch the size of what is drawn in it and around it."""
+    """Resize a one-inch figure to fit all that is drawn in it and around it."""
     from matplotlib.transforms import Affine2D
 
     texts = []

@@ -1,47 +1,59 @@
-"""What the heat maps share: arguments checked, cells, words along the sides, scale and notes."""
+"""Parts that heat maps share: checks of arguments, cells, words at the sides, scale, notes."""
 
 import math
 import unicodedata
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from keras_attention.plotting.figures import is_dark, is_read_from_the_right
+from keras_attention.types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
 
 COLOURS = "Blues"
-# Of letters, on a pale page and on a dark one
+# Colours of letters on a light page and on a dark one
 _UNKNOWN, _LINK_NOTE, _FADED = ("#b5300c", "#ff8a65"), ("#8f6000", "#f5a300"), ("0.42", "0.72")
-_LONGEST_LABEL = 20  # characters, of which the last may be an ellipsis
-_AS_WRITTEN = {"parse_math": False, "usetex": False}
+_LONGEST_LABEL = 20  # characters, including a final ellipsis
+_AS_WRITTEN: dict[str, Any] = {"parse_math": False, "usetex": False}
 
 
 class AxisWords(NamedTuple):
-    """One side of a heat map: its name, its words, the positions of those that are unknown."""
+    """One side of a heat map: its name, its words, and the positions of unknown words."""
 
     name: str
-    words: list
-    unknown: set
+    words: list[str]
+    unknown: set[int]
 
     @property
-    def runs_left(self):
-        """Whether the sentence is read from right to left: most of its letters are."""
+    def runs_left(self) -> bool:
+        """Whether the sentence is read from right to left, as most of its letters are."""
         letters = "".join(self.words)
         to_right = sum(unicodedata.bidirectional(letter) == "L" for letter in letters)
         return sum(map(is_read_from_the_right, letters)) > to_right
 
     @property
-    def texts(self):
-        """All that is written on the side."""
+    def texts(self) -> list[str]:
+        """The name and the words of the side."""
         return [self.name, *self.words]
 
-    def boxed(self, boxes):
-        """Return the side with □ for the letters that the fonts lack."""
+    def boxed(self, boxes: dict[int, str]) -> "AxisWords":
+        """Return the side with □ for letters missing from the fonts."""
         words = [word.translate(boxes) for word in self.words]
         return AxisWords(self.name.translate(boxes), words, self.unknown)
 
 
-def as_sides(context_tokens, target_tokens, unknown_context, unknown_target, axis_names):
-    """Return the checked sides (target, context) of a heat map."""
+def as_sides(
+    context_tokens: Iterable[str],
+    target_tokens: Iterable[str],
+    unknown_context: Iterable[int],
+    unknown_target: Iterable[int],
+    axis_names: tuple[str, str] | list[str],
+) -> list[AxisWords]:
+    """Check the sides of a heat map and return them as [target, context]."""
     if not isinstance(axis_names, tuple | list) or len(axis_names) != 2:
         raise ValueError(f"axis_names must be a pair (target, context), got {axis_names!r}")
     sides = []
@@ -55,8 +67,8 @@ def as_sides(context_tokens, target_tokens, unknown_context, unknown_target, axi
     return sides
 
 
-def has_context_rows(orientation):
-    """Say whether a row is a context word: whether the weights are to be transposed."""
+def has_context_rows(orientation: str) -> bool:
+    """Return whether rows are context words, so that the weights must be transposed."""
     if orientation not in ("target_rows", "context_rows"):
         raise ValueError(
             f'orientation must be "target_rows" or "context_rows", got {orientation!r}'
@@ -64,13 +76,14 @@ def has_context_rows(orientation):
     return orientation == "context_rows"
 
 
-def as_grid(name, weights, rows, columns):
-    """Return the weights as a checked array `(T, S)` of floats."""
+def as_grid(name: str, weights: Array, rows: int, columns: int) -> np.ndarray:
+    """Check weights and return them as floats `(T, S)`, averaged over any heads."""
     try:
         grid = np.asarray(weights, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array of numbers, got {type(weights)}") from error
-    letters, expected = "(T, S)", (rows, columns)
+    letters = "(T, S)"
+    expected: tuple[int, ...] = (rows, columns)
     if grid.ndim == 3:
         letters, expected = "(H, T, S)", (max(grid.shape[0], 1), rows, columns)
     if grid.shape != expected:
@@ -85,8 +98,8 @@ def as_grid(name, weights, rows, columns):
     return grid.mean(axis=0) if grid.ndim == 3 else grid
 
 
-def as_vmax(vmax, grids):
-    """Return the weight that is drawn darkest: `vmax`, or the largest of all grids."""
+def as_vmax(vmax: float | None, grids: Sequence[np.ndarray]) -> float:
+    """Return the weight drawn darkest: `vmax`, or the largest weight of all grids."""
     largest = max(float(grid.max()) for grid in grids)
     vmax = largest or 1.0 if vmax is None else float(vmax)
     if not 0 < vmax < math.inf:
@@ -95,12 +108,12 @@ def as_vmax(vmax, grids):
 
 
 def _as_words(name, tokens):
-    """Return the labels of a sentence: one line each, not too long, never invisible."""
+    """Return the labels of a sentence: one short, visible line each."""
     if isinstance(tokens, str):
         raise ValueError(f"{name} must be a list of words, got one str: {tokens!r}")
     labels = []
     for token in tokens:
-        # Composed letters (é, not e and an accent) are what fonts have.
+        # Fonts have composed letters: é, not e and an accent.
         text = unicodedata.normalize("NFC", str(token))
         text = "".join(c if c.isprintable() else " " for c in text).strip() or "␣"
         short = text[: _LONGEST_LABEL - 1] + "…" if len(text) > _LONGEST_LABEL else text
@@ -111,7 +124,7 @@ def _as_words(name, tokens):
 
 
 def _positions(name, marked, length):
-    """Return the set of positions that a list of positions or of booleans means."""
+    """Return a set of positions from positions or booleans."""
     marked = np.asarray(list(marked))
     if marked.size == 0:
         return set()
@@ -127,31 +140,31 @@ def _positions(name, marked, length):
     return {int(i) for i in marked}
 
 
-def width_of(words, size):
-    """Return about how many inches the longest word takes at a font size in points."""
+def width_of(words: Iterable[str], size: float) -> float:
+    """Estimate the width in inches of the longest word at a font size in points."""
     return max(map(_ems, words)) * size / 72
 
 
 def _ems(word):
-    """Return about how wide a word is, in units of its font size."""
+    """Estimate the width of a word in units of its font size."""
     wide = sum(letter == "□" or unicodedata.east_asian_width(letter) in "WF" for letter in word)
     return 0.62 * (len(word) - wide) + 1.0 * wide
 
 
-def unknown():
-    """Return the colour of words that the vocabulary lacks."""
+def unknown() -> str:
+    """Return the colour of words that are not in the vocabulary."""
     return _UNKNOWN[is_dark()]
 
 
-def faded():
-    """Return the colour of what is written beside a picture."""
+def faded() -> str:
+    """Return the colour of text beside a picture."""
     return _FADED[is_dark()]
 
 
-def draw_cells(ax, grid, vmax, leftwards=False):
-    """Draw the weights, the darker the more, with thin lines between the cells.
+def draw_cells(ax: "Axes", grid: np.ndarray, vmax: float, leftwards: bool = False) -> "AxesImage":
+    """Draw the weights, larger ones darker, with thin lines between the cells.
 
-    The columns of a sentence in Arabic or Hebrew run leftwards, as it is read.
+    With `leftwards` the columns run from right to left, the reading direction of Arabic and Hebrew.
     """
     image = ax.imshow(grid, cmap=COLOURS, vmin=0.0, vmax=vmax, aspect="equal")
     if leftwards:
@@ -159,19 +172,19 @@ def draw_cells(ax, grid, vmax, leftwards=False):
     rows, columns = grid.shape
     ax.set_xticks(np.arange(0.5, columns - 1), minor=True)
     ax.set_yticks(np.arange(0.5, rows - 1), minor=True)
-    ax.grid(visible=False, which="major")  # which a style may have switched on
+    ax.grid(visible=False, which="major")  # a style may have switched it on
     ax.grid(which="minor", color="0.88", linewidth=0.5)
     ax.tick_params(which="both", length=0)
     ax.spines[:].set(color="0.6", linewidth=0.8)
     return image
 
 
-def draw_rows(ax, side, size):
-    """Write the words of the rows at the left, at a font size in points."""
+def draw_rows(ax: "Axes", side: AxisWords, size: float) -> None:
+    """Write the words of the rows at the left, with a font size in points."""
     _draw_side(ax.yaxis, side, 0, size)
 
 
-def draw_columns(ax, side, size, cell):
+def draw_columns(ax: "Axes", side: AxisWords, size: float, cell: float) -> None:
     """Write the words of the columns at the top, slanted if they are wider than their cells."""
     rotation = 0 if width_of(side.words, size) < 0.9 * cell else 60
     ax.xaxis.tick_top()
@@ -181,7 +194,7 @@ def draw_columns(ax, side, size, cell):
 
 
 def _draw_side(axis, side, rotation, size):
-    """Write the words along an axis; outline those that are unknown."""
+    """Write the words along an axis and outline the unknown ones."""
     axis.set_ticks(range(len(side.words)), labels=side.words, size=size, **_AS_WRITTEN)
     axis.set_label_text(side.name, fontsize=9, color=faded(), **_AS_WRITTEN)
     for position, label in enumerate(axis.get_ticklabels()):
@@ -193,12 +206,12 @@ def _draw_side(axis, side, rotation, size):
             label.set_bbox(frame)
 
 
-def draw_title(ax, title, size, **place):
-    """Write a title at the picture, as it is."""
+def draw_title(ax: "Axes", title: str, size: float, **place: Any) -> None:
+    """Write a title unchanged, without parsing mathematics."""
     ax.set_title(title, size=size, **place, **_AS_WRITTEN)
 
 
-def draw_color_bar(image, ax):
+def draw_color_bar(image: "AxesImage", ax: "Axes") -> None:
     """Draw the scale of the weights into axes of its own."""
     bar = ax.figure.colorbar(image, cax=ax)
     bar.outline.set(edgecolor="0.6", linewidth=0.8)
@@ -206,15 +219,21 @@ def draw_color_bar(image, ax):
     bar.set_label("attention weight", fontsize=9, color=faded())
 
 
-def draw_notes(ax, has_unknown, has_links=False, below=0):
-    """Say what the outlines mean, `below` points deeper than right under the cells."""
+def draw_notes(ax: "Axes", has_unknown: bool, has_links: bool = False, below: float = 0) -> None:
+    """Explain the outlines, `below` points lower than directly under the cells."""
     notes = []
     if has_unknown:
         notes.append(("outlined word: not in the vocabulary", unknown()))
     if has_links:
         notes.append(("outlined cell: aligned words", _LINK_NOTE[is_dark()]))
     for line, (note, color) in enumerate(notes):
-        place = {"xy": (0, 0), "xycoords": "axes fraction", "textcoords": "offset points"}
         ax.annotate(
-            note, xytext=(0, -8 - below - 13 * line), va="top", size=9, color=color, **place
+            note,
+            xy=(0, 0),
+            xycoords="axes fraction",
+            xytext=(0, -8 - below - 13 * line),
+            textcoords="offset points",
+            va="top",
+            size=9,
+            color=color,
         )

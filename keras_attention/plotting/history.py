@@ -1,36 +1,48 @@
-"""Training curves: the history of a run -> matplotlib."""
+"""Training curves: from the history of a run to matplotlib."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
 
-# Blue and vermillion of Okabe and Ito: told apart by readers with any colour vision.
+if TYPE_CHECKING:
+    import keras
+
+# Blue and vermillion of Okabe and Ito: readers with any colour vision can tell them apart.
 _TRAINING_COLOR, _VALIDATION_COLOR = "#0072b2", "#d55e00"
 _MOST_DOTS = 30
 
 
-def plot_history(history, *, monitor="val_loss", title=None, path=None):
-    """Draw how loss and metrics went from epoch to epoch, in training and in validation.
+def plot_history(
+    history: "Mapping[str, Sequence[float]] | keras.callbacks.History",
+    *,
+    monitor: str = "val_loss",
+    title: str | None = None,
+    path: Path | str | None = None,
+) -> np.ndarray:
+    """Draw loss and metrics over the epochs, in training and in validation.
 
-    One panel a quantity, losses first; a quantity and its `val_` twin share a panel. The best
-    epoch, the one with the least `monitor`, is marked in all of them. The learning rate, which
-    Keras may record as well, is left out. What `path` means for the figure is as in
-    `plot_attention`.
+    Each quantity has a panel, which it shares with its `val_` twin; losses come first. Every panel
+    marks the best epoch, where `monitor` is lowest. The learning rate, which Keras may also
+    record, is left out. `path` works as in `plot_attention`.
 
     Args:
         history: the dict of a Keras `History`, such as `{"loss": [...], "val_loss": [...],
-            "masked_accuracy": [...], "val_masked_accuracy": [...]}` with one number an epoch; or
+            "masked_accuracy": [...], "val_masked_accuracy": [...]}` with one number per epoch; or
             the `History` itself, as `fit` returns it.
-        monitor: the curve whose least value makes the best epoch.
+        monitor: the curve whose lowest value marks the best epoch.
         title: a line above the panels.
-        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+        path: file to save to; its extension sets the format (`.png`, `.svg`, `.pdf`, …).
 
     Returns:
-        The matplotlib `Axes`, one a panel, as an array.
+        The matplotlib `Axes` in an array, one per panel.
 
     Raises:
-        ValueError: there is nothing to draw, two curves differ in length, or the extension does
-            not fit.
+        ValueError: there is nothing to draw, two curves differ in length, or the extension is
+            not supported.
         OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
     """
     from matplotlib.ticker import MaxNLocator
@@ -59,7 +71,7 @@ def plot_history(history, *, monitor="val_loss", title=None, path=None):
 
 
 def _as_curves(history):
-    """Return the curves as arrays by name, and the names of the panels."""
+    """Return a dict of the curves as arrays, and the names of the panels."""
     curves = {str(name): np.asarray(values, dtype=float) for name, values in history.items()}
     names = [n for n in curves if not n.startswith("val_") and n not in ("learning_rate", "lr")]
     names.sort(key=lambda name: "loss" not in name)
@@ -70,21 +82,21 @@ def _as_curves(history):
         for curve in (name, f"val_{name}"):
             if curve in curves and (curves[curve].shape != epochs or len(epochs) != 1):
                 raise ValueError(
-                    f"history['{curve}'] must have one number an epoch, as '{names[0]}' has: "
+                    f"history['{curve}'] must have one number per epoch, as '{names[0]}' has: "
                     f"shape {epochs}, got {curves[curve].shape}"
                 )
     return curves, names
 
 
 def _best_epoch(curve):
-    """Return the index of the least finite value of a curve, or None where there is none."""
+    """Return the index of the lowest finite value of a curve, or None if there is none."""
     if curve is None or not np.isfinite(curve).any():
         return None
     return int(np.nanargmin(np.where(np.isfinite(curve), curve, np.nan)))
 
 
 def _draw_curves(panel, training, validation, best):
-    """Draw the two curves of a quantity over the epochs, the best epoch marked."""
+    """Draw the two curves of a quantity over the epochs, and mark the best epoch."""
     epochs = np.arange(1, len(training) + 1)
     _draw_curve(panel, epochs, training, color=_TRAINING_COLOR, label="training")
     if validation is None:
@@ -98,6 +110,6 @@ def _draw_curves(panel, training, validation, best):
 
 
 def _draw_curve(panel, epochs, values, **style):
-    """Draw a curve with a dot an epoch, unless there are so many that they hide the line."""
+    """Draw a curve with a dot per epoch, unless so many dots would hide the line."""
     few = np.isfinite(values).sum() <= _MOST_DOTS
     panel.plot(epochs, values, marker="o" if few else "", markersize=3.5, **style)

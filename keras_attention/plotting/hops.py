@@ -1,33 +1,50 @@
-"""Where a network with several hops looked in a story: sentences and weights -> matplotlib."""
+"""Attention of a network with several hops to a story: from weights to matplotlib."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
 from keras_attention.plotting.heatmaps import as_grid, draw_cells, draw_color_bar, width_of
+from keras_attention.types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _GOLD = "#d55e00"
 _AS_WRITTEN = {"parse_math": False, "usetex": False}
 
 
-def plot_hops(sentences, weights, *, question, answer, facts=(), expected=None, path=None):
-    """Draw how much a network looked at each sentence of a story, a column for each hop.
+def plot_hops(
+    sentences: Sequence[str],
+    weights: Array,
+    *,
+    question: str,
+    answer: str,
+    facts: Sequence[int] = (),
+    expected: str | None = None,
+    path: Path | str | None = None,
+) -> "Axes":
+    """Draw how much a network attends to each sentence of a story, one column per hop.
 
-    What `path` means for the figure is as in `plot_attention`.
+    `path` works as in `plot_attention`.
 
     Args:
-        sentences: S strings, in the order in which they are told.
-        weights: (hops, S), how much each hop looked at them.
-        question: a string, written below the story, where it was asked.
-        answer: what the network said.
+        sentences: S sentences in the order of the story.
+        weights: (hops, S), the attention of each hop to the sentences.
+        question: the question, written below the story.
+        answer: the answer of the network.
         facts: positions, from 0, of the sentences that the right answer follows from; they are
             outlined.
-        expected: the right answer; it is written too where the network said something else.
-        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+        expected: the right answer; it is written as well if the network's answer differs.
+        path: file to save to; its extension sets the format (`.png`, `.svg`, `.pdf`, …).
 
     Returns:
         The matplotlib `Axes` of the cells.
 
     Raises:
-        ValueError: the weights do not fit the story, a fact is no position in it, or the extension
-            does not fit.
+        ValueError: the weights do not fit the story, a fact is not a position in it, or the
+            extension is not supported.
         OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
     """
     from matplotlib.patches import Rectangle
@@ -38,8 +55,8 @@ def plot_hops(sentences, weights, *, question, answer, facts=(), expected=None, 
     odd = [fact for fact in facts if not 0 <= fact < len(sentences)]
     if odd or not grid.size:
         raise ValueError(
-            "there must be a hop, a sentence, and facts among the sentences, got weights "
-            f"{grid.T.shape} and facts {list(facts)}"
+            "expected at least one hop and one sentence, and facts that are positions of "
+            f"sentences, got weights {grid.T.shape} and facts {list(facts)}"
         )
     boxes = boxes_for([*sentences, question, answer, expected or ""])
     rows, columns = grid.shape

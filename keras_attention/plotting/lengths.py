@@ -1,4 +1,8 @@
-"""A score by sentence length: tables of numbers -> matplotlib."""
+"""A score by sentence length: from tables of numbers to matplotlib."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from keras_attention.plotting.figures import (
     STYLES,
@@ -8,27 +12,38 @@ from keras_attention.plotting.figures import (
     save,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-def plot_by_length(ranges, curves, counts, *, ylabel="BLEU", title=None, path=None):
-    """Draw how a score depends on the length of the sentence, a curve for each model.
 
-    Figure 2 of Bahdanau et al. (2015), with the number of sentences of each length below. What
-    `path` means for the figure is as in `plot_attention`.
+def plot_by_length(
+    ranges: Sequence[tuple[int, int]],
+    curves: Mapping[str, Sequence[float]],
+    counts: Sequence[int],
+    *,
+    ylabel: str = "BLEU",
+    title: str | None = None,
+    path: Path | str | None = None,
+) -> "Axes":
+    """Draw how a score depends on the length of the sentence, with a curve for each model.
+
+    This is figure 2 of Bahdanau et al. (2015), with the number of sentences of each length below
+    it. `path` works as in `plot_attention`.
 
     Args:
         ranges: lengths in tokens, pairs (shortest, longest), ascending.
-        curves: scores by name, one number a range.
-        counts: sentences in each range.
-        ylabel: what the score is.
-        title: a line above.
-        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+        curves: scores by name, one number per range.
+        counts: the number of sentences in each range.
+        ylabel: the name of the score.
+        title: a line above the figure.
+        path: file to save to; its extension sets the format (`.png`, `.svg`, `.pdf`, …).
 
     Returns:
         The matplotlib `Axes` of the curves.
 
     Raises:
-        ValueError: there is nothing to draw, more than four curves, a curve or the counts have
-            another length than the ranges, or the extension does not fit.
+        ValueError: there is nothing to draw, there are more than four curves, a curve or the
+            counts differ in length from the ranges, or the extension is not supported.
         OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
     """
     if path is not None:
@@ -40,7 +55,7 @@ def plot_by_length(ranges, curves, counts, *, ylabel="BLEU", title=None, path=No
         )
     for name, values in {**curves, "counts": counts}.items():
         if len(values) != len(ranges):
-            raise ValueError(f"{name} must have one number a range, {len(ranges)}, got {values}")
+            raise ValueError(f"{name} must have one number per range, {len(ranges)}, got {values}")
     figure = new_figure((7, 4.2 if title else 4), path)
     panel, below = figure.subplots(2, 1, sharex=True, height_ratios=(5, 1))
     for style, (name, values) in zip(STYLES, curves.items(), strict=False):

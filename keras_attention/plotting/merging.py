@@ -1,29 +1,37 @@
-"""From word pieces back to words: weights and spellings merged before they are drawn."""
+"""Merge the weights and spellings of word pieces into those of words before drawing."""
 
 import operator
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from keras_attention.types import Array
 
-def merge_tokens(weights, context_groups=None, target_groups=None):
+
+def merge_tokens(
+    weights: Array,
+    context_groups: Sequence[Sequence[int]] | None = None,
+    target_groups: Sequence[Sequence[int]] | None = None,
+) -> np.ndarray:
     """Merge the weights of word pieces into weights of written words.
 
-    The attention to a word is the attention to all its pieces: columns of a group are summed. The
-    attention of a word is the mean of that of its pieces: rows of a group are averaged. So a row
-    that summed to 1 still does.
+    The attention to a word is the sum of the attention to its pieces: the columns of a group are
+    added. The attention of a word is the mean of the attention of its pieces: the rows of a group
+    are averaged. A row that sums to 1 still does so afterwards.
 
     Args:
         weights: `(..., T, S)`, such as `(T, S)` or `(H, T, S)`. Anything that `np.asarray` takes.
-        context_groups: for each written word of the context the positions of its pieces, such as
-            `[[0], [1, 2], [3]]`; together 0 to S - 1 in order. By default every piece stays.
-        target_groups: the same for the target, together 0 to T - 1.
+        context_groups: the positions of the pieces of each written context word, such as
+            `[[0], [1, 2], [3]]`; together they are 0 to S - 1 in order. By default every piece
+            stays separate.
+        target_groups: the same for the target; together they are 0 to T - 1.
 
     Returns:
-        A NumPy array of floats `(..., words of the target, words of the context)`.
+        Floats `(..., target words, context words)`.
 
     Raises:
-        ValueError: the weights are no array of numbers with two axes or more, or the groups do
-            not hold every position once and in order.
+        ValueError: the weights are not an array of numbers with at least two axes, or the groups
+            do not hold every position once and in order.
 
     Example:
         >>> merge_tokens([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]], context_groups=[[0], [1, 2]])
@@ -45,19 +53,19 @@ def merge_tokens(weights, context_groups=None, target_groups=None):
     return weights
 
 
-def merge_words(spellings, groups):
-    """Return the written words: the spellings of the pieces of each group, concatenated.
+def merge_words(spellings: Iterable[str], groups: Sequence[Sequence[int]]) -> list[str]:
+    """Return the written words by concatenating the spellings of the pieces of each group.
 
     Args:
-        spellings: the pieces as they are to be read, without marks such as `##`.
-        groups: for each written word the positions of its pieces, as in `merge_tokens`.
+        spellings: the text of each piece, without marks such as `##`.
+        groups: the positions of the pieces of each written word, as in `merge_tokens`.
 
     Returns:
-        A list of strings, one a group.
+        One string per group.
 
     Raises:
         ValueError: the groups do not hold every position once and in order, or the spellings are
-            one string.
+            a single string.
 
     Example:
         >>> merge_words(["the", "rail", "way"], [[0], [1, 2]])
@@ -73,7 +81,7 @@ def merge_words(spellings, groups):
 
 
 def _as_runs(name, groups, length):
-    """Return the first position and the size of every group, two arrays of integers."""
+    """Return the first position and the size of every group as two arrays of integers."""
     message = f"{name} must be lists that hold the positions 0 to {length - 1}, each once, in order"
     try:
         runs = [[operator.index(position) for position in group] for group in groups]

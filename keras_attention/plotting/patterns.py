@@ -1,27 +1,37 @@
-"""Small pictures in rows, such as patterns that were stored, broken and restored -> matplotlib."""
+"""Rows of small pictures, such as stored, damaged and restored patterns, in matplotlib."""
+
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
 from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.types import Array
 
 
-def plot_patterns(rows, *, shape, title=None, path=None):
-    """Draw rows of small pictures, one above the other, each row named.
+def plot_patterns(
+    rows: Mapping[str, Array],
+    *,
+    shape: tuple[int, int],
+    title: str | None = None,
+    path: Path | str | None = None,
+) -> np.ndarray:
+    """Draw rows of small pictures, one above the other, each row with its name.
 
-    What `path` means for the figure is as in `plot_attention`.
+    `path` works as in `plot_attention`.
 
     Args:
-        rows: arrays (N, height · width) by name, all with equally many patterns; −1 is drawn
-            white, 0 grey and 1 black.
+        rows: arrays (N, height · width) by name, all with the same N; −1 is drawn white, 0 grey
+            and 1 black.
         shape: (height, width) of a picture.
-        title: a line above.
-        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+        title: a line above the figure.
+        path: file to save to; its extension sets the format (`.png`, `.svg`, `.pdf`, …).
 
     Returns:
         The matplotlib `Axes`, rows × N.
 
     Raises:
-        ValueError: there is nothing to draw, or a row has another shape.
+        ValueError: there is nothing to draw, or the shape of a row is wrong.
         OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
     """
     if path is not None:

@@ -1,35 +1,40 @@
-"""Vectors of positions: what each is made of, and how alike any two are -> matplotlib."""
+"""Position vectors: their components and the similarity of any two, in matplotlib."""
+
+from pathlib import Path
 
 import numpy as np
 
 from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.types import Array
 
 
-def plot_positions(encodings, *, title=None, path=None):
-    """Draw the vectors of positions, and beside them the cosine of each with each.
+def plot_positions(
+    encodings: Array, *, title: str | None = None, path: Path | str | None = None
+) -> np.ndarray:
+    """Draw position vectors, and beside them the cosine similarity of every pair.
 
-    On the left a row is a position, as it is added to a token. On the right sinusoids make a band
-    along the diagonal: how alike two of them are depends on their distance alone. What `path` means
-    for the figure is as in `plot_attention`.
+    On the left each row is the vector of one position, as it is added to a token. On the right
+    sinusoids form a band along the diagonal, because the similarity of two positions depends only
+    on their distance. `path` works as in `plot_attention`.
 
     Args:
         encodings: (T, D), such as `ops.sinusoids(np.arange(T), D)` or the `table` of a
             `LearnedPositions`.
-        title: a line above.
-        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+        title: a line above the figure.
+        path: file to save to; its extension sets the format (`.png`, `.svg`, `.pdf`, …).
 
     Returns:
-        The two matplotlib `Axes`.
+        The two matplotlib `Axes` in an array.
 
     Raises:
-        ValueError: `encodings` is no matrix, is empty, or not finite.
+        ValueError: `encodings` is not a matrix, is empty, or is not finite.
         OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
     """
     if path is not None:
         path = check_plot_path(path)
     encodings = np.asarray(encodings, dtype=float)
     if encodings.ndim != 2 or not encodings.size:
-        raise ValueError(f"encodings must have the shape (T, D), got {encodings.shape}")
+        raise ValueError(f"encodings must have shape (T, D), got {encodings.shape}")
     if not np.isfinite(encodings).all():
         raise ValueError("encodings must be finite, got infinity or NaN")
     lengths = np.linalg.norm(encodings, axis=1, keepdims=True)
@@ -38,7 +43,7 @@ def plot_positions(encodings, *, title=None, path=None):
     axes = figure.subplots(1, 2)
     for ax, matrix, most, xlabel, name in (
         (axes[0], encodings, np.abs(encodings).max(), "component", "a row for each position"),
-        (axes[1], unit @ unit.T, 1.0, "position", "cosine of one and another"),
+        (axes[1], unit @ unit.T, 1.0, "position", "cosine of each pair"),
     ):
         drawn = ax.imshow(matrix, aspect="auto", cmap="PuOr", vmin=-most, vmax=most)
         ax.set(xlabel=xlabel, ylabel="position")

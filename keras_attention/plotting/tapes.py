@@ -1,31 +1,42 @@
-"""What a Neural Turing Machine wrote and read, and where: arrays -> matplotlib."""
+"""What a Neural Turing Machine writes and reads, and where: from arrays to matplotlib."""
+
+from pathlib import Path
 
 import numpy as np
 
 from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.types import Array
 
 
-def plot_tapes(inputs, outputs, write_weights, read_weights, *, title=None, path=None):
-    """Draw a sequence as a machine went through it: figure 6 of Graves et al. (2014).
+def plot_tapes(
+    inputs: Array,
+    outputs: Array,
+    write_weights: Array,
+    read_weights: Array,
+    *,
+    title: str | None = None,
+    path: Path | str | None = None,
+) -> np.ndarray:
+    """Draw how a machine processes a sequence, as in figure 6 of Graves et al. (2014).
 
-    Time goes from left to right in all four panels: inputs above write weights, outputs above read
-    weights. Several heads are drawn into one panel. What `path` means for the figure is as in
-    `plot_attention`.
+    Time runs from left to right in all four panels: inputs above write weights, outputs above read
+    weights. Several heads share a panel. `path` works as in `plot_attention`.
 
     Args:
         inputs: (T, F).
         outputs: (T, bits), from 0 to 1.
         write_weights: (T, N), or (T, H, N) for H heads.
         read_weights: (T, N), or (T, H, N).
-        title: a line above.
-        path: file to save to; its extension says how (`.png`, `.svg`, `.pdf`, …).
+        title: a line above the figure.
+        path: file to save to; its extension sets the format (`.png`, `.svg`, `.pdf`, …).
 
     Returns:
         The matplotlib `Axes` in an array ((inputs, outputs), (write weights, read weights)).
 
     Raises:
-        ValueError: an array is empty, has not as many steps as the inputs or the wrong number of
-            axes, the weights differ in the number of rows, or the extension does not fit.
+        ValueError: an array is empty, has another number of steps than the inputs or the wrong
+            number of axes, the weights differ in the number of rows, or the extension is not
+            supported.
         OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
     """
     if path is not None:
@@ -58,7 +69,7 @@ def plot_tapes(inputs, outputs, write_weights, read_weights, *, title=None, path
 
 
 def _as_panel(name, values, heads=False):
-    """Return a checked array (row, time); of several heads, the largest weight."""
+    """Return a checked array (row, time) with the largest weight of several heads."""
     array = np.asarray(values, dtype=float)
     if heads and array.ndim == 3:
         array = array.max(axis=1, initial=0.0)
@@ -71,14 +82,14 @@ def _as_panel(name, values, heads=False):
 def _check_sizes(panels):
     steps = {name: panel.shape[1] for name, panel in panels.items()}
     if len(set(steps.values())) > 1:
-        raise ValueError(f"all must have the same number of time steps, got {steps}")
+        raise ValueError(f"all arrays must have the same number of time steps, got {steps}")
     rows = [panels[name].shape[0] for name in ("write weights", "read weights")]
     if len(set(rows)) > 1:
         raise ValueError(f"all heads must have the same number of rows, got {rows[0]}, {rows[1]}")
 
 
 def _draw(ax, panel, vmax):
-    """Draw a panel, white at 0 and below, the darker the more, with whole numbers at its sides."""
+    """Draw a panel, white at 0 and below, darker for larger values, with integer ticks."""
     from matplotlib.ticker import MaxNLocator
 
     image = ax.imshow(

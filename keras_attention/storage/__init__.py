@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and files from the web, fetched once and checked."""
+"""Write files whole or not at all; download files once and check them."""
 
 from keras_attention.storage.downloads import download
 from keras_attention.storage.files import remove, written_whole

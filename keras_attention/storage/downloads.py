@@ -1,29 +1,31 @@
-"""Files from the web: fetched once, kept, and checked to be the right ones."""
+"""Download files once, keep them and check their hashes."""
 
 import hashlib
 from pathlib import Path
 
 
-def download(url, name, sha256, *, instead, folder=None):
+def download(
+    url: str, name: str, sha256: str, *, instead: str, folder: Path | str | None = None
+) -> Path:
     """Download a file once, check it, and return its path.
 
     Args:
-        url: where it is.
-        name: of the file in the cache.
-        sha256: its hash, in hexadecimal digits.
+        url: the address of the file.
+        name: its name in the cache.
+        sha256: its expected hash, in hexadecimal digits.
         instead: how to pass a local file, for the error messages.
         folder: the cache folder; by default Keras' own, `~/.keras/datasets`.
 
     Returns:
-        Its path.
+        The path of the file in the cache.
 
     Raises:
-        ConnectionError: it could not be fetched.
-        ValueError: what came is another file; it was deleted.
+        ConnectionError: the file could not be fetched.
+        ValueError: the file has another hash; it is deleted.
     """
-    import keras  # only here, so that reading a text costs no backend
+    import keras  # imported here, so that reading a text loads no backend
 
-    if folder:  # Keras falls back to a folder in /tmp where there is none
+    if folder:  # without it, Keras would fall back to a folder in /tmp
         Path(folder).mkdir(parents=True, exist_ok=True)
     try:
         path = Path(keras.utils.get_file(name, url, cache_dir=folder))

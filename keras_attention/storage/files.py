@@ -1,26 +1,27 @@
-"""Output that appears whole or not at all: written beside its place, then renamed."""
+"""Write output whole or not at all: beside its destination first, then renamed."""
 
 import os
 import shutil
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
 @contextmanager
-def written_whole(path):
-    """Give a path beside `path` to write to, and rename it to `path` at the end.
+def written_whole(path: Path | str) -> Iterator[Path]:
+    """Yield a path beside `path` to write to, and rename it to `path` at the end.
 
-    If the block raises, what it wrote is removed, folders that were made for it included, and what
-    stood at `path` before is untouched.
+    If the block raises, what it wrote is removed, together with the folders made for it, and
+    anything that was at `path` before stays untouched.
 
     Args:
-        path: a file, or a folder that does not exist yet; what holds it is made if needed.
+        path: a file, or a folder that does not exist yet; missing parent folders are made.
 
     Yields:
         The path to write to, with the same ending.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: `path` cannot be written.
     """
     path = Path(path)
     if path.is_dir():
@@ -31,7 +32,7 @@ def written_whole(path):
         raise NotADirectoryError(f"{path} cannot be written: {nearest} is a file")
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".partial-{path.name}")
-    remove(beside)  # a process that was killed may have left one
+    remove(beside)  # a killed process may have left one
     try:
         yield beside
         os.replace(beside, path)
@@ -43,8 +44,8 @@ def written_whole(path):
         raise
 
 
-def remove(path):
-    """Delete a file or a folder, if it is there."""
+def remove(path: Path | str) -> None:
+    """Delete a file or a folder if it exists."""
     if Path(path).is_dir():
         shutil.rmtree(path)
     else:

@@ -1,4 +1,4 @@
-"""Training: what `fit` minimizes, reports and schedules, and what watches over it."""
+"""Training: what `fit` minimizes, reports and schedules, and its callbacks."""
 
 from keras_attention.training.callbacks import RunCheckpoint, SeedEachEpoch, StopOnDivergence
 from keras_attention.training.compile import compile_for_training

@@ -1,4 +1,4 @@
-"""What watches over a `fit`: divergence, random numbers, and checkpoints that survive a kill."""
+"""Callbacks for `fit`: divergence, random numbers, and checkpoints that survive a kill."""
 
 import json
 import math
@@ -6,6 +6,7 @@ import shutil
 import threading
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -14,59 +15,59 @@ from keras_attention.storage import written_whole
 
 
 class StopOnDivergence(keras.callbacks.Callback):
-    """Stop a training whose loss is no longer a number, and say at which step and what to try.
+    """Stop training when the loss is not finite, and say at which step and what to try.
 
-    Given to several calls of `fit`, it counts their steps together. Where Keras executes several
-    steps at once, the step is the last of them.
+    If several calls of `fit` share it, it counts their steps together. If Keras executes several
+    steps at once, it names the last of them.
 
     Args:
-        at_once: whether each step is looked at before the next one begins, so that of several
-            processes all stop at the same step. Otherwise another thread looks at it, while the
-            device goes on, and some steps may follow the one that is named.
+        at_once: whether to check each step before the next one begins, so that several processes
+            all stop at the same step. Otherwise another thread checks it while the device goes on,
+            and some steps may follow the one named.
 
     Raises:
         ValueError: the loss of a batch is NaN or infinite.
     """
 
-    def __init__(self, at_once=False):
+    def __init__(self, at_once: bool = False):
         super().__init__()
-        self.async_safe = not at_once  # Keras' name for what may run beside the training
+        self.async_safe = not at_once  # Keras' name for what may run in another thread
         self.before = self.steps = 0
         self._counts = threading.Lock()
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self.before = self.steps
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         step = self.before + batch + 1
-        with self._counts:  # threads may come at once, and in another order
+        with self._counts:  # threads may run concurrently and out of order
             self.steps = max(self.steps, step)
         loss = (logs or {}).get("loss", 0.0)
         if not math.isfinite(loss):
             raise ValueError(
                 f"training diverged: the loss is {loss} at step {step}. Try a smaller "
-                "learning rate, gradients clipped by their global norm, or another seed"
+                "learning rate, clipping gradients by their global norm, or another random seed"
             )
 
 
 class SeedEachEpoch(keras.callbacks.Callback):
-    """Let dropout draw by a seed and the number of the epoch, whatever was drawn before.
+    """Seed dropout from a random seed and the epoch number, whatever was drawn before.
 
-    A saved model does not hold where its random numbers are. With this, a run that goes on from its
-    last epoch drops what it would have dropped, had it not been interrupted.
+    A saved model does not store the state of its random generators. With this callback, a run that
+    resumes from its last epoch has the same dropout as an uninterrupted run.
 
     Args:
-        seed: of the numbers.
+        seed: the random seed.
     """
 
-    def __init__(self, seed):
+    def __init__(self, seed: int):
         super().__init__()
         self.seed = seed
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         kept = {id(variable) for variable in self.model.weights}
         states = [v for v in self.model.non_trainable_variables if id(v) not in kept]
-        # The first numbers are for PyTorch, whose dropout draws from the generator of the process
+        # The first numbers are for PyTorch, whose dropout uses the generator of the process
         process, *numbers = np.random.SeedSequence((self.seed, epoch)).spawn(1 + len(states))
         keras.utils.set_random_seed(int(process.generate_state(1)[0]))
         for state, drawn in zip(states, numbers, strict=True):
@@ -75,7 +76,7 @@ class SeedEachEpoch(keras.callbacks.Callback):
 
 @contextmanager
 def _undistributed():
-    """Make what is made in a block for this process alone: saving makes variables of its own."""
+    """Create the variables of a block for this process alone: saving creates some of its own."""
     distribution = keras.distribution.distribution()
     keras.distribution.set_distribution(None)
     try:
@@ -85,22 +86,28 @@ def _undistributed():
 
 
 class RunCheckpoint(keras.callbacks.Callback):
-    """Leave after every epoch all that is needed to go on, and stop when nothing improves.
+    """Save after every epoch all that a run needs to resume, and stop when nothing improves.
 
-    The history alone says how many epochs have passed and which was the best; so a run that is
-    killed and goes on from its last epoch ends as if it had never been interrupted.
+    The history alone gives the number of epochs and the best one, so a run that is killed and
+    resumes from its last epoch ends as if it had never been interrupted.
 
     Args:
-        folder: where the checkpoints go, one folder an epoch, of which the last is kept:
-            `model.keras` with the state of the optimizer, `best.keras`, which is that of the best
+        folder: folder of the checkpoints. Each epoch writes a folder, and only the last is kept. It
+            contains `model.keras` with the optimizer state, `best.keras`, the model of the best
             epoch, and `history.json`.
-        monitor: the logged value that is to become small.
-        patience: epochs without improvement after which training stops.
-        writes: whether this process leaves checkpoints; of several that train together one does,
-            and all of them stop when it does.
+        monitor: the logged value to minimize.
+        patience: number of epochs without improvement after which training stops.
+        writes: whether this process writes checkpoints. Of several processes that train together,
+            one writes, and all stop when it stops.
     """
 
-    def __init__(self, folder, monitor="val_masked_loss", patience=3, writes=True):
+    def __init__(
+        self,
+        folder: Path | str,
+        monitor: str = "val_masked_loss",
+        patience: int = 3,
+        writes: bool = True,
+    ):
         super().__init__()
         self.writes = writes
         self.folder, self.monitor, self.patience = Path(folder), monitor, patience
@@ -108,26 +115,26 @@ class RunCheckpoint(keras.callbacks.Callback):
         self.history = json.loads((last / "history.json").read_text()) if last else {}
 
     @property
-    def epochs(self):
-        """Number of epochs that have finished."""
+    def epochs(self) -> int:
+        """Number of finished epochs."""
         return len(self.history.get(self.monitor, []))
 
     @property
-    def best_epoch(self):
+    def best_epoch(self) -> int:
         """Number of the epoch with the smallest monitored value, counted from 0; NaN is largest."""
         return int(np.argmin(np.nan_to_num(self.history[self.monitor], nan=np.inf)))
 
     @property
-    def should_stop(self):
-        """Whether the last `patience` epochs brought nothing new."""
+    def should_stop(self) -> bool:
+        """Whether the last `patience` epochs brought no improvement."""
         return self.epochs > 0 and self.epochs - 1 - self.best_epoch >= self.patience
 
-    def last(self):
-        """Return the folder of the last whole checkpoint, or None."""
+    def last(self) -> Path | None:
+        """Return the folder of the last complete checkpoint, or None."""
         return max(self.folder.glob("epoch-*"), default=None)
 
-    def on_epoch_end(self, epoch, logs=None):
-        for name, value in logs.items():
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        for name, value in (logs or {}).items():
             self.history.setdefault(name, []).append(float(value))
         if self.writes:
             with _undistributed():

@@ -1,4 +1,4 @@
-"""A model made ready for `fit`: optimizer, loss, metrics."""
+"""Prepare a model for `fit`: optimizer, loss, metrics."""
 
 import keras
 import numpy as np
@@ -9,26 +9,26 @@ from keras_attention.training.schedules import WarmUp
 
 
 def compile_for_training(
-    model,
-    learning_rate=1e-3,
+    model: keras.Model,
+    learning_rate: float = 1e-3,
     *,
-    warm_up=0,
-    decay_steps=None,
-    label_smoothing=0.0,
-    crossentropy=MaskedCrossentropy,
-    jit_compile=None,
-):
-    """Compile with Adam, the masked loss and the masked metrics; with XLA where there is one.
+    warm_up: int = 0,
+    decay_steps: int | None = None,
+    label_smoothing: float = 0.0,
+    crossentropy: type[MaskedCrossentropy] = MaskedCrossentropy,
+    jit_compile: bool | None = None,
+) -> None:
+    """Compile a model with Adam, the masked loss and the masked metrics, and with XLA if possible.
 
     Args:
-        model: of this package, compiled in place.
-        learning_rate: of Adam; with `warm_up`, its peak.
-        warm_up: steps of the schedule `WarmUp`, with the β₂ = 0.98 and ε = 1e-9 that Vaswani et al.
-            (2017) use with it; 0: the learning rate stays as it is, with Keras' β₂ and ε.
-        decay_steps: of `WarmUp`.
-        label_smoothing: of `MaskedCrossentropy`.
-        crossentropy: its class, or one that extends it.
-        jit_compile: whether XLA compiles the steps; None: where the backend has it.
+        model: a model of this package, compiled in place.
+        learning_rate: learning rate of Adam; with `warm_up`, its peak.
+        warm_up: steps of the schedule `WarmUp`, with β₂ = 0.98 and ε = 1e-9 as in Vaswani et al.
+            (2017); 0: a constant learning rate, with Keras' β₂ and ε.
+        decay_steps: argument of `WarmUp`.
+        label_smoothing: argument of `MaskedCrossentropy`.
+        crossentropy: class of the loss, `MaskedCrossentropy` or a subclass.
+        jit_compile: whether XLA compiles the steps; None: if the backend supports it.
     """
     if jit_compile is None:
         jit_compile = keras.backend.backend() != "torch"
@@ -47,9 +47,9 @@ def compile_for_training(
 
 
 def _make_variables(model):
-    """Make the variables of the optimizer and the metrics of a model.
+    """Create the variables of a model's optimizer and metrics.
 
-    TensorFlow traces a step a second time if the first time made any of them.
+    TensorFlow traces a step a second time if the first trace creates variables.
     """
     model.optimizer.build(model.trainable_variables)
     model.compute_metrics(None, np.ones((1, 1), "int32"), np.ones((1, 1, 2), "float32"))

@@ -43,7 +43,7 @@ def test_libtpu_has_the_last_word_on_slices_that_are_not_in_the_table(fresh):
     assert described["v5e:2x6"]["chips"] == 12
     assert described["v5:2x2x1"]["generation"] is None
     for name in names[2:]:
-        assert f"got '{name}', of which libtpu says:" in described[name]
+        assert f"got '{name}'; libtpu reports:" in described[name]
         assert "Known: v2: 2x2, 4x4" in described[name]
 
 

@@ -133,7 +133,7 @@ def test_the_table_says_what_became_of_each_program(run):
 
 def test_a_wrong_input_is_one_line_and_exit_code_2(run):
     cases = {
-        ("--topology", "horse:2x2"): "got 'horse:2x2', of which libtpu says",
+        ("--topology", "horse:2x2"): "got 'horse:2x2'; libtpu reports",
         ("--batch-size", 6): "batch_size must be a multiple of the 4 devices of v5e:2x2, got 6",
         ("--batch-size", 0): "batch_size must be positive, got 0",
         ("--model", "horse"): "model must be all or one of rnn, ",

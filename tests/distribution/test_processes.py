@@ -62,7 +62,7 @@ def test_a_coordinator_that_never_answers_is_one_line(start, coordinator):
     assert (status, out) == (2, "")
     assert errors == (
         f"ConnectionError: the coordinator, process 0 at {coordinator}, did not answer process 1, "
-        "or not all of 2 processes came, within 2 seconds (--timeout)\n"
+        "or not all of 2 processes joined, within 2 seconds (--timeout)\n"
     )
 
 
@@ -70,7 +70,7 @@ def test_a_process_that_never_comes_is_one_line(start, coordinator):
     status, out, errors = ended(start("-m", "tests.distribution.joins", coordinator, 0, 2, 2))
     assert (status, out) == (2, "")
     assert errors == (
-        f"ConnectionError: not all of 2 processes came to the coordinator, process 0 at "
+        f"ConnectionError: not all of 2 processes joined the coordinator, process 0 at "
         f"{coordinator}, within 2 seconds (--timeout)\n"
     )
 
@@ -92,8 +92,8 @@ def test_a_process_too_many_is_turned_away_and_the_others_go_on(start, coordinat
     status, _, errors = ended(start(*arguments, 2, 3, 60))
     assert (status, errors) == (
         2,
-        f"ValueError: the run at {coordinator} expects fewer than 3 processes: process 2 is one "
-        "too many\n",
+        f"ValueError: the run at {coordinator} expects fewer than 3 processes and has no "
+        "process 2\n",
     )
     for process in both:
         assert ended(process)[0] == 0
@@ -116,7 +116,7 @@ def test_two_processes_with_the_same_number_are_told(start, coordinator):
     for process in (first, second):
         status, _, errors = ended(process)
         assert status == 2
-        assert errors.startswith(f"ValueError: process 1 came twice to {coordinator}: each of 2"), (
+        assert errors.startswith(f"ValueError: process 1 joined {coordinator} twice: each of 2"), (
             errors
         )
 

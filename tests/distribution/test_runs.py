@@ -116,7 +116,7 @@ def test_two_processes_give_the_curves_of_one(base, with_jax, start, coordinator
     both = start_processes(start, base, "two", coordinator, 2)
     (status, out, errors), second = map(ended, both)
     assert (status, errors) == (0, "")
-    assert out.startswith("73 pairs to learn from, 24 to validate\nEpoch 1/3\n")
+    assert out.startswith("73 training pairs, 24 validation pairs\nEpoch 1/3\n")
     assert second == (0, "", "")  # only the first speaks
     assert_same_curves(base.folder / "two", with_jax / "one")
 

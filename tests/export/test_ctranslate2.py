@@ -39,7 +39,7 @@ def test_it_translates_as_the_translator_does(
 
 
 def test_what_is_no_transformer_is_refused(translators, tmp_path):
-    with pytest.raises(ValueError, match="got no Transformer but rnn_attention"):
+    with pytest.raises(ValueError, match="needs a Transformer, got rnn_attention"):
         export(translators("rnn"), "ctranslate2", tmp_path / "new")
     assert files(tmp_path) == []
 
@@ -50,6 +50,6 @@ def test_heads_of_another_width_are_refused(vocabularies, tmp_path):
 
     small = {"units": 6, "num_layers": 1, "num_heads": 2, "key_dim": 5, "feed_forward_dim": 7}
     model = build_transformer(*map(len, vocabularies.word), **small)
-    with pytest.raises(ValueError, match="together as wide as the model, 6, got 2 heads of 5"):
+    with pytest.raises(ValueError, match="must be the width of the model, 6, got 2 heads of 5"):
         export(Translator(model, *vocabularies.word), "ctranslate2", tmp_path / "new")
     assert files(tmp_path) == []

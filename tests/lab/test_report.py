@@ -43,7 +43,7 @@ def test_a_report_comes_back_from_its_folder(tmp_path):
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"figures": [{"name": "a"}]}'])
 def test_a_file_that_is_no_report_is_an_error(tmp_path, content):
     (tmp_path / "results.json").write_text(content)
-    with pytest.raises(ValueError, match=r"results\.json is no report of an experiment"):
+    with pytest.raises(ValueError, match=r"results\.json is not a report of an experiment"):
         Report.load(tmp_path)
 
 

@@ -211,5 +211,5 @@ def test_bad_arguments_say_what_was_received():
         make(policy="a")
     with pytest.raises(ValueError, match="must not be larger than the picture"):
         GlimpseNetwork(5, 16, 2)(tensor(pictures()), tensor(places()))
-    with pytest.raises(ValueError, match="first_state is that of a locator"):
+    with pytest.raises(ValueError, match="first_state needs a locator, got locator=None"):
         make(locator=False)(tensor(pictures()), tensor(np.zeros((B, 7), "float32")))

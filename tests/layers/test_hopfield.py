@@ -77,7 +77,7 @@ def test_bad_arguments_say_what_was_received():
         Hopfield(0)
     with pytest.raises(ValueError, match=r"got 1\.0 and 0"):
         Hopfield(1.0, 0)
-    with pytest.raises(ValueError, match=r"as wide as its patterns.*\(2, 3, 7\).*\(2, 5, 11\)"):
+    with pytest.raises(ValueError, match=r"the same width, got.*\(2, 3, 7\).*\(2, 5, 11\)"):
         Hopfield()(draw(B, T, Q), draw(B, S, K))
 
 

@@ -192,5 +192,5 @@ def test_nothing_has_values_and_gradients():
 
 
 def test_more_shifts_than_rows_are_refused():
-    with pytest.raises(ValueError, match="a memory of 2 rows can be shifted in 2 ways, got 3"):
+    with pytest.raises(ValueError, match="a memory of 2 rows allows at most 2 shifts, got 3"):
         addressing.shift(one_head([0.5, 0.5]), one_head([0.1, 0.8, 0.1]))

@@ -89,7 +89,7 @@ def test_the_gradient_reaches_the_pixels_that_were_seen():
     [
         (0, 1, "size and scales must be positive, got 0 and 1"),
         (3, 0, "got 3 and 0"),
-        (8, 3, "3 patches of 8 × 8 cells reach over 32 × 32 pixels, got pictures of 23 × 29"),
+        (8, 3, "3 patches of 8 × 8 cells cover 32 × 32 pixels, got pictures of 23 × 29"),
         (24, 1, "must not be larger than the picture"),
     ],
 )

@@ -35,11 +35,11 @@ def test_shows_the_way_the_boxes_and_what_was_seen(tmp_path):
 
 def test_what_does_not_fit_is_refused(tmp_path):
     pictures, locations, patches = arrays()
-    with pytest.raises(ValueError, match=r"of the same pictures, got \(1, 13, 17\)"):
+    with pytest.raises(ValueError, match=r"have the same N, got \(1, 13, 17\)"):
         plot_glimpses(pictures[:1], locations, patches)
     with pytest.raises(ValueError, match="and 1 titles"):
         plot_glimpses(pictures, locations, patches, ["a"])
-    with pytest.raises(ValueError, match=r"each glimpse has a location.*\(2, 2, 2\)"):
+    with pytest.raises(ValueError, match=r"each glimpse must have a location.*\(2, 2, 2\)"):
         plot_glimpses(pictures, locations[:, :2], patches)
     with pytest.raises(ValueError, match="path must end in one of"):
         plot_glimpses(pictures, locations, patches, path=tmp_path / "a.docx")

@@ -66,8 +66,11 @@ def test_nothing_overlaps_nor_leaves_the_figure(tmp_path):
     [
         ({"weights": WEIGHTS.T}, r"weights must have shape \(T, S\) = \(5, 5\), got \(5, 3\)"),
         ({"weights": -WEIGHTS}, "weights must not be negative"),
-        ({"sentences": [], "weights": np.ones((3, 0))}, r"there must be a hop, .* got .*\(3, 0\)"),
-        ({"facts": (5,)}, r"facts among the sentences, got weights \(3, 5\) and facts \[5\]"),
+        (
+            {"sentences": [], "weights": np.ones((3, 0))},
+            r"one hop and one sentence, .* got .*\(3, 0\)",
+        ),
+        ({"facts": (5,)}, r"positions of sentences, got weights \(3, 5\) and facts \[5\]"),
         ({"path": "hops.docx"}, "path must end in one of"),
     ],
 )

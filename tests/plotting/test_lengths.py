@@ -23,8 +23,8 @@ def test_the_curves_stand_over_the_ranges_with_the_counts_below(tmp_path):
     [
         (([], CURVES, []), "got 0 and 2"),
         ((RANGES, {}, COUNTS), "got 3 and 0"),
-        ((RANGES, {"a": [1.0]}, COUNTS), r"a must have one number a range, 3, got \[1.0\]"),
-        ((RANGES, CURVES, [1]), r"counts must have one number a range, 3, got \[1\]"),
+        ((RANGES, {"a": [1.0]}, COUNTS), r"a must have one number per range, 3, got \[1.0\]"),
+        ((RANGES, CURVES, [1]), r"counts must have one number per range, 3, got \[1\]"),
     ],
 )
 def test_curves_that_do_not_fit_the_ranges_are_errors(arguments, message):

@@ -153,14 +153,14 @@ def test_words_that_are_not_known_are_named(translator):
 
 
 def test_a_translation_that_did_not_end_says_so():
-    message = "Stopped after 2 tokens, before its end."
+    message = "Stopped after 2 tokens, before the end."
     assert answer(parrot(finished=False), "casa").message == message
 
 
 def test_a_model_without_attention_is_answered_without_a_view():
     given = answer(parrot(weights={}), "casa")
     assert (given.text, given.view) == (MARKUP, "")
-    assert given.message == "This model has no attention that could be shown."
+    assert given.message == "This model has no attention to show."
 
 
 def test_markup_is_text_everywhere():
@@ -255,7 +255,7 @@ def test_a_port_in_use_is_one_line(run, monkeypatch):
     monkeypatch.setattr(web, "check_installed", lambda: None)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        message = f"port {port} of 127.0.0.1 is in use: choose another one, such as {port + 1}"
+        message = f"port {port} of 127.0.0.1 is in use: choose another, such as {port + 1}"
         assert run("none", "--port", port) == failed(message)
 
 

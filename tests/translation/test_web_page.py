@@ -49,7 +49,7 @@ def address(tiny_run, tmp_path_factory):
             line = process.stdout.readline()  # empty if it has ended
             expected = f"http://127.0.0.1:{port}/"
             said = errors.read_text()
-            assert line == f"Open {expected} in a browser; Ctrl-C ends it.\n", said
+            assert line == f"Open {expected} in a browser; stop the server with Ctrl-C.\n", said
             yield expected
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=30) == 0

@@ -1,7 +1,7 @@
-"""Where the lab's examples come from: generators and readers of toy data, in NumPy alone.
+"""The examples of the lab: generators and readers of toy data, in NumPy alone.
 
-Every generator takes a `numpy.random.Generator` and draws afresh, so that nothing can be learned by
-heart. Knows no model.
+Every generator takes a `numpy.random.Generator` and draws fresh examples, so that a model cannot
+memorize them. Nothing here knows a model.
 """
 
 from keras_attention.lab.tasks.algorithms import (

@@ -1,7 +1,7 @@
-"""Sequences of bits that a machine is to work on: copy, copy often, recall by association.
+"""Sequences of bits for a machine to process: copy, repeat copy, associative recall.
 
-The tasks 4.1–4.3 of Graves et al. (2014). First the input comes, then the answer is asked for while
-the input is silent. All sequences of a batch have one length; at the end stands nothing.
+These are the tasks of Graves et al. (2014), sections 4.1–4.3. The input comes first; then it is
+silent while the answer is asked for. All sequences of a batch have one length, padded with zeros.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Sequences(NamedTuple):
-    """What goes in, what should come out, and when: float32.
+    """The inputs, the wanted outputs, and the steps that count, all float32.
 
     `inputs` (B, T, F), `targets` (B, T, bits), and `asked` (B, T), 1 where there is an answer.
     """
@@ -21,13 +21,15 @@ class Sequences(NamedTuple):
     asked: np.ndarray
 
 
-def copy(rng, number, shortest=1, longest=20, bits=8):
-    """Draw sequences of random vectors, each of which is to be given back after a delimiter.
+def copy(
+    rng: np.random.Generator, number: int, shortest: int = 1, longest: int = 20, bits: int = 8
+) -> Sequences:
+    """Draw sequences of random vectors, to be copied after a delimiter.
 
     Args:
         rng: a `numpy.random.Generator`.
-        number: B.
-        shortest: least number of vectors.
+        number: number of sequences, B.
+        shortest: smallest number of vectors.
         longest: largest number of vectors, L.
         bits: width of the vectors.
 
@@ -48,27 +50,36 @@ def copy(rng, number, shortest=1, longest=20, bits=8):
     return sequences
 
 
-def repeat_copy(rng, number, shortest=1, longest=10, fewest_repeats=1, most_repeats=10, bits=8):
-    """Draw sequences of random vectors, each to be given back several times, then an end marker.
+def repeat_copy(
+    rng: np.random.Generator,
+    number: int,
+    shortest: int = 1,
+    longest: int = 10,
+    fewest_repeats: int = 1,
+    most_repeats: int = 10,
+    bits: int = 8,
+) -> Sequences:
+    """Draw sequences of random vectors, to be copied several times and followed by an end marker.
 
-    How often is a number, which comes with the delimiter in a channel of its own. From 1 to
-    `most_repeats`, evenly, it has mean 0 and variance 1.
+    The number of copies comes with the delimiter, in a channel of its own. It is scaled so that
+    numbers drawn uniformly from 1 to `most_repeats` have mean 0 and variance 1.
 
     Args:
         rng: a `numpy.random.Generator`.
-        number: B.
-        shortest: least number of vectors.
+        number: number of sequences, B.
+        shortest: smallest number of vectors.
         longest: largest number of vectors, L.
-        fewest_repeats: least number of copies.
+        fewest_repeats: smallest number of copies.
         most_repeats: largest number of copies, R.
         bits: width of the vectors.
 
     Returns:
-        `Sequences` with T = L (R + 1) + 2 and F = bits + 2, the last two channels delimiter and
-        number of copies; the targets are bits + 1 wide, the last channel the end marker.
+        `Sequences` with T = L (R + 1) + 2 and F = bits + 2, where the last two channels are the
+        delimiter and the number of copies. The targets are bits + 1 wide; the last channel is the
+        end marker.
 
     Raises:
-        ValueError: a number is not positive, or a largest number is below the least.
+        ValueError: a number is not positive, or a largest number is below the smallest.
     """
     _check_range("shortest", shortest, "longest", longest)
     _check_range("fewest_repeats", fewest_repeats, "most_repeats", most_repeats)
@@ -88,22 +99,29 @@ def repeat_copy(rng, number, shortest=1, longest=10, fewest_repeats=1, most_repe
     return sequences
 
 
-def associative_recall(rng, number, fewest=2, most=6, vectors=3, bits=6):
-    """Draw lists of items; one is shown again, and the one that came after it is to be given back.
+def associative_recall(
+    rng: np.random.Generator,
+    number: int,
+    fewest: int = 2,
+    most: int = 6,
+    vectors: int = 3,
+    bits: int = 6,
+) -> Sequences:
+    """Draw lists of items; one item is shown again, and the answer is the item that followed it.
 
-    Before each item stands a delimiter, before and after the one that is shown again another one.
+    A delimiter precedes each item. Another delimiter stands before and after the item shown again.
 
     Args:
         rng: a `numpy.random.Generator`.
-        number: B.
-        fewest: least number of items, at least 2.
+        number: number of lists, B.
+        fewest: smallest number of items, at least 2.
         most: largest number of items, I.
-        vectors: of which an item consists, V.
+        vectors: vectors per item, V.
         bits: width of the vectors.
 
     Returns:
-        `Sequences` with T = (I + 1) (V + 1) + 1 + V and F = bits + 2, the last two channels the
-        delimiters.
+        `Sequences` with T = (I + 1) (V + 1) + 1 + V and F = bits + 2, where the last two channels
+        are the delimiters.
 
     Raises:
         ValueError: a number is not positive, `fewest` below 2, or `most` below `fewest`.
@@ -126,7 +144,7 @@ def associative_recall(rng, number, fewest=2, most=6, vectors=3, bits=6):
 
 
 def _silence(number, length, width, bits):
-    """Return sequences in which nothing comes and nothing is asked for, to be written into."""
+    """Return sequences without inputs and answers, to be filled in."""
     return Sequences(
         np.zeros((number, length, width), "float32"),
         np.zeros((number, length, bits), "float32"),
@@ -145,7 +163,7 @@ def _draw_sizes(rng, least, largest, number):
 
 
 def _draw_bits(rng, length, bits):
-    """Draw vectors of bits; none is all 0, since that is the silence while an answer is given."""
+    """Draw vectors of bits; none is all 0, because that is silence."""
     numbers = rng.integers(1, 2**bits, size=length)
     return (numbers[:, None] >> np.arange(bits) & 1).astype("float32")
 

@@ -1,10 +1,11 @@
 """Texts as rows of characters, and a game of recall: "k=7 q=2 x=5 … q?" → "2".
 
-Id 0 is padding; a target that is 0 counts for nothing.
+Id 0 is padding; a target of 0 does not count.
 """
 
 import functools
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,13 +24,13 @@ _IS, _ASKS, _BETWEEN = "=", "?", " "
 
 
 class Characters:
-    """The characters of a text, and their ids: 1, 2, 3, … in the order of their code points.
+    """The characters of a text, and their ids: 1, 2, 3, … in the order of `letters`.
 
     Args:
         letters: all characters, each once.
 
     Raises:
-        ValueError: there is none, or one occurs twice.
+        ValueError: there is no character, or one occurs twice.
 
     Example:
     >>> characters = Characters.learn("banana")
@@ -37,50 +38,52 @@ class Characters:
     ([3, 1, 2], 'ban')
     """
 
-    def __init__(self, letters):
+    def __init__(self, letters: str):
         if not letters or len(set(letters)) < len(letters):
-            raise ValueError(f"letters must be at least one, each once, got {letters!r}")
+            raise ValueError(
+                f"letters must have at least one character, each once, got {letters!r}"
+            )
         self.letters = letters
         self._ids = {letter: number for number, letter in enumerate(letters, start=1)}
 
-    def __len__(self):
-        """Return the number of ids, padding included."""
+    def __len__(self) -> int:
+        """Return the number of ids, including padding."""
         return len(self.letters) + 1
 
     @classmethod
-    def learn(cls, text):
-        """Take all characters of a text."""
+    def learn(cls, text: str) -> "Characters":
+        """Return the characters of a text, in the order of their code points."""
         return cls("".join(sorted(set(text))))
 
-    def encode(self, text):
+    def encode(self, text: str) -> np.ndarray:
         """Return the ids of a text, int32 (T,).
 
         Raises:
-            ValueError: it has characters that are none of these; the message names them.
+            ValueError: the text has unknown characters; the message names them.
         """
         unknown = sorted(set(text) - set(self._ids))
         if unknown:
             names = ", ".join(map(repr, unknown[:10])) + (", …" if unknown[10:] else "")
-            raise ValueError(f"the model knows no {names}; it knows {self.letters!r}")
+            raise ValueError(f"the model does not know {names}; it knows {self.letters!r}")
         return np.fromiter(map(self._ids.get, text), "int32", len(text))
 
-    def decode(self, ids):
-        """Return the text of some ids; padding is left out."""
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of some ids, without padding."""
         return "".join(self.letters[number - 1] for number in ids if number)
 
 
-def load_text(source):
+def load_text(source: Path | str) -> str:
     """Load a text by its name or from a file.
 
     Args:
-        source: `"bundled"`, the English sentences of the bundled corpus, a line each;
+        source: `"bundled"`, the English sentences of the bundled corpus, one per line;
             `"tinyshakespeare"`, 1,115,394 characters of Shakespeare's plays, downloaded once and
             cached; or the path of a UTF-8 text file.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is empty or not UTF-8; the message says where. Or the download is
-            another file.
+        ValueError: the file is empty or not UTF-8 (the message says where), or the download is not
+            the expected file.
         ConnectionError: the download failed.
     """
     if source == "bundled":
@@ -91,12 +94,14 @@ def load_text(source):
 @functools.cache
 def _bundled_text():
     pairs = Grammar.load().generate(BUNDLED_SENTENCES)
-    lines = dict.fromkeys(pair.target for pair in pairs)  # each once: none is on both sides
+    lines = dict.fromkeys(
+        pair.target for pair in pairs
+    )  # each once, so that none is in both splits
     return "".join(f"{line}\n" for line in lines)
 
 
-def read_text(path):
-    """Read a text file; the errors are those of `load_text`."""
+def read_text(path: Path | str) -> str:
+    """Read a text file; raise the errors of `load_text`."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no text file {path}")
@@ -114,8 +119,10 @@ def read_text(path):
     return text
 
 
-def download_tiny_shakespeare(url=TINY_SHAKESPEARE_URL, folder=None):
-    """Download the text once, into Keras' cache or a folder; see `downloads.download`."""
+def download_tiny_shakespeare(
+    url: str = TINY_SHAKESPEARE_URL, folder: Path | str | None = None
+) -> Path:
+    """Download the text once, into Keras' cache or a folder; see `storage.download`."""
     return download(
         url,
         "tinyshakespeare.txt",
@@ -125,21 +132,23 @@ def download_tiny_shakespeare(url=TINY_SHAKESPEARE_URL, folder=None):
     )
 
 
-def is_tiny_shakespeare(text):
-    """Say whether a text is tiny Shakespeare, wherever it came from."""
+def is_tiny_shakespeare(text: str) -> bool:
+    """Return whether a text is Tiny Shakespeare, whatever its source."""
     return hashlib.sha256(text.encode()).hexdigest() == TINY_SHAKESPEARE_SHA256
 
 
-def split_text(ids, length, fraction=0.1):
-    """Split ids at one place: the last part is for validation.
+def split_text(
+    ids: np.ndarray, length: int, fraction: float = 0.1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Split ids in two; the last part is for validation.
 
     Args:
         ids: (N,).
-        length: characters of a window; both parts must have one more.
-        fraction: of the text, for validation.
+        length: characters per window; both parts need at least one more.
+        fraction: the fraction of the text for validation.
 
     Returns:
-        The ids to train on, and those to validate on.
+        The ids for training, and those for validation.
 
     Raises:
         ValueError: a part is too short; the message says how long the text must be.
@@ -148,28 +157,30 @@ def split_text(ids, length, fraction=0.1):
     if min(place, len(ids) - place) <= length:
         needed = int(np.ceil((length + 1) / min(fraction, 1 - fraction)))
         raise ValueError(
-            f"the text has {len(ids):,} characters, at least {needed:,} are needed: its last "
-            f"{fraction:.0%} must hold a window of {length} characters and the one after it"
+            f"the text must have at least {needed:,} characters, so that a window of {length} and "
+            f"the next character fit into its last {fraction:.0%}; got {len(ids):,}"
         )
     return ids[:place], ids[place:]
 
 
-def draw_windows(ids, count, length, rng):
-    """Draw windows anywhere in a text: inputs (count, length), and what comes after each."""
+def draw_windows(
+    ids: np.ndarray, count: int, length: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw windows anywhere in a text: inputs (count, length), and the next id after each."""
     starts = rng.integers(len(ids) - length, size=count)
     places = starts[:, None] + np.arange(length)
     return ids[places], ids[places + 1]
 
 
-def covering_windows(ids, length):
-    """Cut a text into windows so that each character but the first is a target just once.
+def covering_windows(ids: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Cut a text into windows so that each character but the first is a target exactly once.
 
-    Windows overlap by three quarters, and of each only the last quarter are targets, so that three
-    quarters of a window lie before each, but for those at the very beginning.
+    Windows overlap by three quarters, and only the last quarter of each holds targets. So three
+    quarters of a window precede every target, except at the very beginning.
 
     Args:
         ids: (N,), N > length.
-        length: characters of a window, L.
+        length: characters per window, L.
 
     Returns:
         Inputs (W, L) and targets (W, L), 0 where they do not count.
@@ -182,10 +193,10 @@ def covering_windows(ids, length):
 
 
 class Recall(NamedTuple):
-    """Rows of the game: `ids` (B, T), `targets` (B, T), 0 but at the answers, `distances`.
+    """Rows of the game: `ids` (B, T); `targets` (B, T), 0 except at the answers; `distances`.
 
-    The distances (B, T) say how many other pairs were told between a pair and its question; 0 where
-    there is no answer.
+    The distances (B, T) are the numbers of other pairs told between a pair and its question; 0
+    where there is no answer.
     """
 
     ids: np.ndarray
@@ -196,21 +207,23 @@ class Recall(NamedTuple):
 RECALL_CHARACTERS = Characters(KEYS + VALUES + _IS + _ASKS + _BETWEEN)
 
 
-def key_recall(count, rng, *, pairs=16, questions=8):
-    """Draw rows "a=4 k=7 k?7 q=2 x=5 a?4 ": told values that are asked for later.
+def key_recall(
+    count: int, rng: np.random.Generator, *, pairs: int = 16, questions: int = 8
+) -> Recall:
+    """Draw rows "a=4 k=7 k?7 q=2 x=5 a?4 ": values are told, and asked for later.
 
-    Questions come anywhere between the pairs, for what was told just now and for what was told long
-    ago: each is for one of the keys told so far that were not asked for yet, all equally likely.
+    Questions come anywhere between the pairs, about what was told just now or long ago. Each asks
+    for a key that was told but not yet asked for, all equally likely.
 
     Args:
         count: number of rows, B.
         rng: a `numpy.random.Generator`.
-        pairs: keys that are told, all different; their values need not be.
-        questions: keys that are asked for, each once and each after another pair; the answer
+        pairs: number of keys told, all different; their values may repeat.
+        questions: number of keys asked for, each once and each after a different pair; the answer
             follows its question.
 
     Returns:
-        A `Recall`, ids of `RECALL_CHARACTERS`.
+        A `Recall` with ids of `RECALL_CHARACTERS`.
 
     Raises:
         ValueError: there are more pairs than keys, or more questions than pairs.

@@ -1,14 +1,15 @@
-"""Clips to describe: coloured shapes that appear, move and vanish, one after the other.
+"""Clips to describe: coloured shapes that appear, move and vanish, one after another.
 
-A caption says what happened in the order in which it happened, "a red circle moves left then a blue
-square moves up", so that the frames that each of its words is about are known.
+A caption tells the events in order, "a red circle moves left then a blue square moves up", so the
+frames that each of its words describes are known.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
-from keras_attention.text import END, SPECIAL_WORDS, START
+from keras_attention.text import END, SPECIAL_WORDS, START, enclosed
 
 COLORS = {"red": (0.9, 0.2, 0.2), "green": (0.2, 0.8, 0.3), "blue": (0.3, 0.4, 1.0)}
 DIRECTIONS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}  # rows, columns
@@ -17,20 +18,20 @@ WORDS = (*SPECIAL_WORDS, "a", "moves", "then", *COLORS, *SHAPES, *DIRECTIONS)
 CONTENT_WORDS = frozenset((*COLORS, *SHAPES, *DIRECTIONS))
 
 _EVENTS = [(c, s, d) for c in COLORS for s in SHAPES for d in DIRECTIONS]
-_WORDS_AN_EVENT = 6  # with the "then" that precedes all but the first
+_WORDS_AN_EVENT = 6  # including "then", which precedes all but the first
 _ID_OF = {word: number for number, word in enumerate(WORDS)}
-_HELD_OUT = 5  # one of so many pairs of events
+_HELD_OUT = 5  # one in so many pairs of events
 
 
 class Clips(NamedTuple):
-    """Clips with their captions, and which frames each word is about.
+    """Clips with their captions, and the frames that each word describes.
 
     Attributes:
         frames: (N, S, height, width, 3), float32, above 0 and at most 1; 0 is padding.
         ids: (N, T + 1), int32: [START], the words of the caption, [END], padding; of `WORDS`.
-        spans: (N, T, 2), the first frame and the one after the last of the event that a word after
-            [START] is about; (0, 0) for "then", [END] and padding.
-        events: (N,), how many events a clip has.
+        spans: (N, T, 2), for each word after [START] the first frame of the event that it
+            describes and the frame after the last; (0, 0) for "then", [END] and padding.
+        events: (N,), the number of events of each clip.
     """
 
     frames: np.ndarray
@@ -39,18 +40,18 @@ class Clips(NamedTuple):
     events: np.ndarray
 
     @property
-    def content(self):
-        """Booleans (N, T): which words after [START] say what is seen, not "a" or "moves"."""
+    def content(self) -> np.ndarray:
+        """Booleans (N, T): which words after [START] are content words, unlike "a" or "moves"."""
         return np.isin(self.ids[:, 1:], [_ID_OF[word] for word in CONTENT_WORDS])
 
 
-def words_of(ids):
-    """Return the words of a caption, ids (T,), up to [END], without [START]."""
+def words_of(ids: Iterable[int]) -> list[str]:
+    """Return the words of a caption, ids (T,), between [START] and [END]."""
     words = [WORDS[number] for number in ids if number != START]
     return words[: words.index(WORDS[END])] if WORDS[END] in words else words
 
 
-def draw_shape(name, side):
+def draw_shape(name: str, side: int) -> np.ndarray:
     """Return the picture of a shape, booleans (side, side).
 
     Raises:
@@ -68,7 +69,7 @@ def draw_shape(name, side):
     middle = (side - 1) / 2
     down, across = rows - middle, columns - middle
     return {
-        "circle": abs(np.hypot(down, across) - (side - 1) / 2) <= 0.5,  # its line
+        "circle": abs(np.hypot(down, across) - (side - 1) / 2) <= 0.5,  # only the outline
         "cross": np.minimum(abs(down), abs(across)) <= max(side / 10, 0.5),
         "square": np.ones((side, side), bool),
         "triangle": abs(across) <= np.maximum(rows / 2, 0.5),
@@ -76,38 +77,38 @@ def draw_shape(name, side):
 
 
 def draw_clips(
-    rng,
-    count,
-    events=(1, 5),
+    rng: np.random.Generator,
+    count: int,
+    events: tuple[int, int] = (1, 5),
     *,
-    height=12,
-    width=12,
-    side=5,
-    speed=2,
-    durations=(3, 4),
-    gaps=(0, 1),
-    held_out=False,
-):
-    """Draw clips: each event a shape that appears somewhere and moves evenly.
+    height: int = 12,
+    width: int = 12,
+    side: int = 5,
+    speed: int = 2,
+    durations: tuple[int, int] = (3, 4),
+    gaps: tuple[int, int] = (0, 1),
+    held_out: bool = False,
+) -> Clips:
+    """Draw clips: in each event a shape appears somewhere and moves at constant speed.
 
-    Before an event may be frames without a shape. Every pixel has some noise. One of
-    five ordered pairs of events is held out: in training clips none of them occur next to each
-    other, in clips for testing no others do.
+    Frames without a shape may precede an event. Every pixel has some noise. One in five ordered
+    pairs of events is held out: neighbouring events of training clips never form such a pair, and
+    those of test clips always do.
 
     Args:
         rng: a `numpy.random.Generator`.
         count: number of clips, N.
         events: fewest and most events of a clip, at least 1.
-        height: of a frame.
-        width: of a frame.
-        side: of a shape.
+        height: height of a frame, in pixels.
+        width: width of a frame, in pixels.
+        side: side of a shape, in pixels.
         speed: pixels that a shape moves from frame to frame.
         durations: fewest, at least 2, and most frames of an event.
-        gaps: fewest and most frames before an event in which nothing happens.
-        held_out: whether neighbouring events are pairs that are held out, or none of them.
+        gaps: fewest and most frames without a shape before an event.
+        held_out: whether neighbouring events always form held-out pairs, or never.
 
     Returns:
-        `Clips`. S and T are what the longest clip there can be needs, whatever was drawn.
+        `Clips`. S and T fit the longest possible clip, whatever was drawn.
 
     Raises:
         ValueError: a number is too small, a range is empty, or a shape has no room to move.
@@ -126,7 +127,7 @@ def draw_clips(
     places = rng.random((count, most, 2))
     stamps = {name: draw_shape(name, side) for name in SHAPES}
     for clip in range(count):
-        words = []
+        words: list[str] = []
         for event in range(many[clip]):
             color, shape, direction = _EVENTS[chosen[clip, event]]
             span = begins[clip, event], ends[clip, event]
@@ -136,7 +137,7 @@ def draw_clips(
             way = speed * np.array(DIRECTIONS[direction])
             _move(shown, stamps[shape], COLORS[color], way, places[clip, event])
         frames[clip, ends[clip, many[clip] - 1] :] = 0
-        ids[clip, : len(words) + 2] = [START, *(_ID_OF[word] for word in words), END]
+        ids[clip, : len(words) + 2] = enclosed(_ID_OF[word] for word in words)
     return Clips(frames.astype("float32"), ids, spans, many)
 
 
@@ -161,7 +162,7 @@ def _check(count, events, height, width, side, speed, durations, gaps):
 
 
 def _draw_events(rng, count, most, held_out):
-    """Return numbers of events (N, most), neighbours among the pairs that are wanted."""
+    """Return indices of events (N, most) whose neighbours are all held-out pairs, or never."""
     chosen = rng.integers(0, len(_EVENTS), (count, most))
     for event in range(1, most):
         following = np.arange(len(_EVENTS))
@@ -172,7 +173,7 @@ def _draw_events(rng, count, most, held_out):
 
 
 def _move(frames, stamp, color, way, place):
-    """Draw a shape into frames (d, height, width, 3) as it moves; `place` is two shares, 0 to 1."""
+    """Draw a moving shape into frames (d, height, width, 3); `place` is two fractions, 0 to 1."""
     side = len(stamp)
     travelled = way * (len(frames) - 1)
     room = np.array(frames.shape[1:3]) - side - abs(travelled)

@@ -1,8 +1,8 @@
 """Handwritten digits somewhere on a larger picture, among pieces of other digits.
 
-The digits are scikit-learn's: 1,797 of them, 8 × 8 pixels each, after Alpaydin and Kaynak (1998),
-Optical recognition of handwritten digits, UCI machine learning repository. They are bundled with
-scikit-learn, so that nothing is downloaded.
+The 1,797 digits of 8 × 8 pixels come with scikit-learn, so nothing is downloaded. Their source is
+Alpaydin and Kaynak (1998), Optical recognition of handwritten digits, UCI machine learning
+repository.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class Scenes(NamedTuple):
     """Pictures of one or several digits with clutter around them.
 
     `pictures` (B, H, W, 1), float32 in [0, 1]; `labels` (B, N), int32, left to right; `places`
-    (B, N, 2): row and column of the middle of each digit, in pixels.
+    (B, N, 2), row and column of the centre of each digit, in pixels.
     """
 
     pictures: np.ndarray
@@ -33,8 +33,8 @@ class Scenes(NamedTuple):
     places: np.ndarray
 
 
-def load_digits():
-    """Read the digits: those to learn from, and those to test with, which no other picture shows.
+def load_digits() -> tuple[Digits, Digits]:
+    """Read the digits for training and those for tests; no digit is in both.
 
     Returns:
         A pair of `Digits`, 1,347 and 450.
@@ -51,19 +51,26 @@ def load_digits():
     return Digits(pictures[~test], labels[~test]), Digits(pictures[test], labels[test])
 
 
-def scatter_digits(digits, rng, count, shape=(32, 32), number=1, clutter=6):
-    """Draw pictures: digits side by side at places by chance, and pieces of others around them.
+def scatter_digits(
+    digits: Digits,
+    rng: np.random.Generator,
+    count: int,
+    shape: tuple[int, int] = (32, 32),
+    number: int = 1,
+    clutter: int = 6,
+) -> Scenes:
+    """Draw pictures with digits at random places, side by side, and pieces of others around them.
 
-    Each digit lies in a strip of its own of the picture, so that no two overlap. A piece of clutter
-    is a quarter of a digit of the same set, 4 × 4 pixels; where two overlap, the brighter counts.
+    Each digit lies in its own strip of the picture, so no two overlap. A piece of clutter is a
+    quarter of a digit of the same set, 4 × 4 pixels. Where two overlap, the brighter counts.
 
     Args:
         digits: `Digits` to draw from.
-        rng: `numpy.random.Generator`.
+        rng: a `numpy.random.Generator`.
         count: number of pictures, B.
         shape: height and width of the pictures.
-        number: digits a picture, N.
-        clutter: pieces a picture.
+        number: digits per picture, N.
+        clutter: pieces of clutter per picture.
 
     Returns:
         `Scenes`.
@@ -102,7 +109,7 @@ def scatter_digits(digits, rng, count, shape=(32, 32), number=1, clutter=6):
 
 
 def _indices(corners, side):
-    """Return what picks the window of each picture: picture, row and column, broadcast."""
+    """Return indices of a window in each picture: picture, row and column, to be broadcast."""
     rows = corners[:, 0, None, None] + np.arange(side)[:, None]
     columns = corners[:, 1, None, None] + np.arange(side)
     return np.arange(len(corners))[:, None, None], rows, columns
@@ -113,6 +120,6 @@ def _windows(pictures, corners, side):
 
 
 def _paste(pictures, pieces, corners):
-    """Lay a piece on each picture, in place; the brighter pixel counts."""
+    """Paste a piece onto each picture, in place; the brighter pixel counts."""
     where = _indices(corners, pieces.shape[-1])
     pictures[where] = np.maximum(pictures[where], pieces)

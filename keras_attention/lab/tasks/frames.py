@@ -1,4 +1,4 @@
-"""Speech in miniature: labels, each spoken for some frames between silences; nothing says which."""
+"""Speech in miniature: labels, each spoken for some frames, between silences."""
 
 from typing import NamedTuple
 
@@ -8,10 +8,10 @@ SILENCE = 0
 
 
 class Speech(NamedTuple):
-    """Sequences of frames and what is said in them.
+    """Sequences of frames and the labels that they speak.
 
     `frames` (B, S, V) float32 are noisy one-hot vectors; `labels` (B, U) int32 lie in 1 … V − 1;
-    `spoken` (B, U, S) says which frames speak which label: the gold alignment.
+    `spoken` (B, U, S) marks the frames of each label: the gold alignment.
     """
 
     frames: np.ndarray
@@ -19,17 +19,26 @@ class Speech(NamedTuple):
     spoken: np.ndarray
 
 
-def speak(rng, count, *, labels=4, frames=24, vocabulary=10, longest=4, noise=0.15):
-    """Speak labels for one frame to a few each, between silences of one or two; noise over all.
+def speak(
+    rng: np.random.Generator,
+    count: int,
+    *,
+    labels: int = 4,
+    frames: int = 24,
+    vocabulary: int = 10,
+    longest: int = 4,
+    noise: float = 0.15,
+) -> Speech:
+    """Draw noisy sequences of labels, each spoken for a few frames, with short silences between.
 
     Args:
         rng: a `numpy.random.Generator`.
-        count: sequences, B.
-        labels: of a sequence, U.
-        frames: of a sequence, S; the last silence lasts until the end.
-        vocabulary: V, the silence included.
-        longest: most frames of a label.
-        noise: standard deviation.
+        count: number of sequences, B.
+        labels: labels per sequence, U.
+        frames: frames per sequence, S; silences last one or two, the last one until the end.
+        vocabulary: number of labels, V, including silence.
+        longest: most frames of a label; the fewest is one.
+        noise: standard deviation of the noise.
 
     Returns:
         A `Speech`.

@@ -1,9 +1,10 @@
-"""Stories with questions: those of bAbI from files, and others like them, made here.
+"""Stories with questions: those of bAbI, read from files, and similar ones, generated here.
 
-The sentences of a story are its memory; an answer names the sentences that it follows from.
+The sentences of a story are the memory; each question names its supporting facts.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,23 +24,23 @@ class Question(NamedTuple):
 
     Attributes:
         story: the sentences before it, the oldest first, each a tuple of words in lower case.
-        words: of the question.
+        words: the words of the question.
         answer: one word.
         facts: positions in the story, from 0, of the sentences that the answer follows from.
     """
 
-    story: tuple
-    words: tuple
+    story: tuple[tuple[str, ...], ...]
+    words: tuple[str, ...]
     answer: str
-    facts: tuple
+    facts: tuple[int, ...]
 
 
 class StoryArrays(NamedTuple):
-    """N questions as ids; 0 is padding, which comes last.
+    """N questions as ids; 0 is padding, at the end.
 
     Attributes:
         story: int32 (N, S, J), the latest sentence first.
-        words: of the questions, int32 (N, J).
+        words: the words of the questions, int32 (N, J).
         answer: int32 (N,).
         facts: booleans (N, S), True for the sentences that the answer follows from.
     """
@@ -50,11 +51,11 @@ class StoryArrays(NamedTuple):
     facts: np.ndarray
 
 
-def load_babi(folder, task):
-    """Read the questions of a task of bAbI.
+def load_babi(folder: Path | str, task: int) -> tuple[list[Question], list[Question]]:
+    """Read the questions of a bAbI task.
 
     Args:
-        folder: with the files of the task, such as `qa1_single-supporting-fact_train.txt`.
+        folder: holds the files of the task, such as `qa1_single-supporting-fact_train.txt`.
         task: its number, from 1.
 
     Returns:
@@ -62,7 +63,7 @@ def load_babi(folder, task):
 
     Raises:
         FileNotFoundError: the folder or a file is missing.
-        ValueError: a file is not as it should be, or there are several such files.
+        ValueError: a file is malformed, or several files fit.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -78,32 +79,33 @@ def load_babi(folder, task):
         if len(paths) > 1:
             raise ValueError(f"expected one file {pattern} in '{folder}', found {len(paths)}")
         parts.append(read_stories(paths[0]))
-    return tuple(parts)
+    return parts[0], parts[1]
 
 
-def read_stories(path):
-    """Read a file of bAbI: `1 Mary moved to the bathroom.`, `2 Where is Mary?⇥bathroom⇥1`.
+def read_stories(path: Path | str) -> list[Question]:
+    """Read a bAbI file: `1 Mary moved to the bathroom.`, `2 Where is Mary?⇥bathroom⇥1`.
 
-    A line begins with its number in the story; 1 begins a new one. A line with tabs is a question,
-    with the answer and the numbers of the lines that it follows from.
+    Each line begins with its number in the story; 1 begins a new story. A line with tabs is a
+    question with its answer and the numbers of the lines that the answer follows from.
 
     Args:
-        path: of the file.
+        path: the file.
 
     Returns:
         A list of `Question`.
 
     Raises:
-        ValueError: a line is not as above, in which case its number is named, or there is no
-            question.
+        ValueError: a line is malformed (the message names it), or there is no question.
         OSError: the file cannot be read.
     """
     path = Path(path)
-    questions, story, places = [], [], {}
+    questions: list[Question] = []
+    story: list[tuple[str, ...]] = []
+    places: dict[int, int] = {}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no text in UTF-8: {error}") from error
+        raise ValueError(f"{path} is not UTF-8: {error}") from error
     last = 0
     for count, line in enumerate(lines, start=1):
         if not line.strip():
@@ -126,7 +128,7 @@ def read_stories(path):
 
 
 def _numbered(line, last):
-    """Split the number off a line, which follows the one before or begins a new story."""
+    """Split the number from a line; it must follow the last number or begin a new story."""
     number, _, text = line.strip("\r\n").partition(" ")
     if not (number.isdecimal() and int(number) in (1, last + 1)):
         raise ValueError(f"expected a line that begins with 1 or {last + 1}, got {line[:50]!r}")
@@ -134,7 +136,7 @@ def _numbered(line, last):
 
 
 def _as_question(text, story, places):
-    """Make a question of its text, the story before it, and where in the story its lines are."""
+    """Return the question of a line; `places` maps numbers of lines to positions in the story."""
     fields = [field.strip() for field in text.split("\t")]
     if len(fields) != 3 or not all(fields):
         raise ValueError(f"expected question⇥answer⇥numbers of facts, got {text[:80]!r}")
@@ -147,11 +149,11 @@ def _as_question(text, story, places):
     return Question(tuple(story), split_words(words), answer.lower(), tuple(facts))
 
 
-def split_words(text):
+def split_words(text: str) -> tuple[str, ...]:
     """Split a sentence into its words, in lower case and without punctuation.
 
     Raises:
-        ValueError: it has none.
+        ValueError: the sentence has no words.
     """
     words = tuple(re.findall(r"[^\W_]+(?:['’-][^\W_]+)*", text.lower()))
     if not words:
@@ -159,17 +161,17 @@ def split_words(text):
     return words
 
 
-def generate_stories(number, task, rng):
-    """Make questions like those of bAbI.
+def generate_stories(number: int, task: int, rng: np.random.Generator) -> list[Question]:
+    """Generate questions like those of bAbI.
 
-    Task 1: people go from place to place, and it is asked where one is. Task 2: they carry things
-    along, and it is asked where a thing is, which takes two facts: who has it, or left it, and
-    where this person was then. There are five questions a story.
+    Task 1: people go from place to place, and the question is where one of them is. Task 2: they
+    also carry things, and the question is where a thing is. That takes two facts: who has or left
+    the thing, and where this person was then. Each story has five questions.
 
     Args:
-        number: of questions.
+        number: number of questions.
         task: 1 or 2.
-        rng: `numpy.random.Generator`.
+        rng: a `numpy.random.Generator`.
 
     Returns:
         A list of `Question`.
@@ -178,10 +180,10 @@ def generate_stories(number, task, rng):
         ValueError: there is no such task, or the number is not positive.
     """
     if task not in TASKS:
-        raise ValueError(f"stories can be made for the tasks 1 and 2, got {task}")
+        raise ValueError(f"task must be 1 or 2, got {task}")
     if number < 1:
         raise ValueError(f"number of questions must be positive, got {number}")
-    questions = []
+    questions: list[Question] = []
     while len(questions) < number:
         world = _World(rng)
         for _ in range(5):
@@ -190,12 +192,12 @@ def generate_stories(number, task, rng):
 
 
 class _World:
-    """Who is where and has what, and the sentences that said so."""
+    """Who is where and has what, and the sentences that say so."""
 
     def __init__(self, rng):
         self.rng, self.story = rng, []
-        self.place, self.moved = {}, {}  # of a person: the place, and the sentence that says it
-        self.holder, self.found = {}, {}  # of a thing: who has it, and (place, facts) without
+        self.place, self.moved = {}, {}  # by person: place, and its sentence
+        self.holder, self.found = {}, {}  # by thing: its holder; its place and facts
 
     def choose(self, options):
         return options[self.rng.integers(len(options))]
@@ -211,7 +213,7 @@ class _World:
         self.place[who] = place
 
     def handle(self):
-        """Let somebody take or leave a thing, if the story has come so far."""
+        """Let somebody take or leave a thing, if anybody can."""
         thing = self.choose(THINGS)
         holder = self.holder.get(thing)
         if holder:
@@ -219,7 +221,7 @@ class _World:
             self.found[thing] = self.place[holder], (fact, self.moved[holder])
             self.holder[thing] = None
             return
-        near = self.found.get(thing, (None,))[0]  # a thing not yet heard of may be anywhere
+        near = self.found.get(thing, (None,))[0]  # a new thing may be anywhere
         takers = [who for who in self.place if near in (None, self.place[who])]
         if takers:
             who = self.choose(takers)
@@ -227,7 +229,7 @@ class _World:
             self.found[thing] = None, (self.tell(who, self.choose(_TAKE), thing),)
 
     def where(self, thing):
-        """Return the place of a thing and the facts that say it."""
+        """Return the place of a thing, and the facts that it follows from."""
         place, facts = self.found[thing]
         holder = self.holder[thing]
         return (self.place[holder], (*facts, self.moved[holder])) if holder else (place, facts)
@@ -237,14 +239,14 @@ class _World:
 
 
 def _ask_for_a_person(world):
-    """Two moves, and a question, as in task 1."""
+    """Tell two moves, and return a question as in task 1."""
     world.move(), world.move()
     who = world.choose(list(world.place))
     return world.ask(who, world.place[who], (world.moved[who],))
 
 
 def _ask_for_a_thing(world):
-    """Some sentences, and a question, as in task 2."""
+    """Tell some sentences, and return a question as in task 2."""
     until = len(world.story) + world.rng.integers(2, 8)
     while len(world.story) < until or not world.found:
         world.handle() if world.rng.random() < 0.4 else world.move()
@@ -252,25 +254,30 @@ def _ask_for_a_thing(world):
     return world.ask(f"the {thing}", *world.where(thing))
 
 
-def learn_words(questions):
-    """Return all words of some questions with their stories and answers, sorted, after ""."""
+def learn_words(questions: Sequence[Question]) -> list[str]:
+    """Return "" and all words of the questions, their stories and answers, sorted."""
     words = {question.answer for question in questions}
     for question in questions:
         words.update(question.words, *question.story)
     return ["", *sorted(words)]
 
 
-def story_arrays(questions, words, sentences=50, length=None):
+def story_arrays(
+    questions: Sequence[Question],
+    words: Sequence[str],
+    sentences: int = 50,
+    length: int | None = None,
+) -> StoryArrays:
     """Turn questions into ids.
 
     Args:
         questions: a list of `Question`.
-        words: by id, of `learn_words`.
-        sentences: S, places of the memory; of a longer story the latest sentences count.
-        length: J, words of a sentence; None: as many as the longest has.
+        words: the words by id, from `learn_words`.
+        sentences: slots of the memory, S; only the latest sentences of a longer story count.
+        length: words per sentence, J; None: as many as the longest sentence has.
 
     Returns:
-        `StoryArrays`. Facts that the memory has no place for are left out.
+        `StoryArrays`. Facts without a slot in the memory are left out.
 
     Raises:
         ValueError: a word is not in the list, a sentence is too long, or there is no question.
@@ -298,8 +305,8 @@ def story_arrays(questions, words, sentences=50, length=None):
     return StoryArrays(story, asked, answer, facts)
 
 
-def longest(questions):
-    """Return how many words the longest sentence has, of stories and questions."""
+def longest(questions: Sequence[Question]) -> int:
+    """Return the number of words in the longest sentence of the stories and questions."""
     return max(
         max(map(len, (question.words, *question.story)), default=0) for question in questions
     )

@@ -1,74 +1,85 @@
-"""Panels of attention weights to one HTML page: `page.html`, with its style, script and data."""
+"""Write panels of attention weights as one HTML page: `page.html`, its style, script and data."""
 
 import base64
 import html
 import json
 import string
+from collections.abc import Iterable, Sequence
 from importlib import resources
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from keras_attention.storage import written_whole
+from keras_attention.types import Array
 
-_LARGEST = 65535  # weights are kept as 16-bit numbers, to 1/65535
-_ROW, _AROUND, _TALLEST = 26, 260, 900  # pixels: of a word, of all else, and of the frame
+_LARGEST = 65535  # weights are stored as 16-bit numbers, in units of 1/65535
+_ROW, _AROUND, _TALLEST = 26, 260, 900  # heights in pixels: one word, all else, the largest frame
 
 
 class Side(NamedTuple):
-    """The tokens that look, or those that are looked at.
+    """The tokens that attend, or the tokens attended to.
 
     Attributes:
-        name: what they are, such as "translation".
+        name: what the tokens are, such as "translation".
         tokens: strings, as the user wrote them.
-        groups: positions of the tokens that make one word, such as `[[0], [1, 2]]`; None: each one.
+        groups: positions of the tokens of each word, such as `[[0], [1, 2]]`; None: each token is
+            a word.
         unknown: positions of tokens that the model does not know.
     """
 
     name: str
-    tokens: tuple
-    groups: tuple | None = None
-    unknown: tuple = ()
+    tokens: Sequence[str]
+    groups: Sequence[Sequence[int]] | None = None
+    unknown: Iterable[int] = ()
 
 
 class Panel(NamedTuple):
     """One kind of attention.
 
     Attributes:
-        name: what looks at what.
-        queries: the `Side` that looks, T tokens.
-        keys: the `Side` that is looked at, S tokens.
+        name: what attends to what.
+        queries: the `Side` that attends, T tokens.
+        keys: the `Side` attended to, S tokens.
         layers: the weights of each layer, (H, T, S).
     """
 
     name: str
     queries: Side
     keys: Side
-    layers: tuple
+    layers: Sequence[Array]
 
 
 class View:
-    """A page with two sentences and where a model looked; in a notebook it shows itself.
+    """A page that shows what the words of two sentences attend to; a notebook displays it.
 
-    Words stand at two sides, with lines between them, or around a matrix. Whoever points at a word,
-    or moves to it with the keyboard, sees its weights. One chooses the layer and the head, or their
-    mean, and whether pieces are merged to words: the weights on the pieces of a word are added,
-    those of its pieces averaged.
+    The words stand on two sides with lines between them, or around a matrix. Point at a word, or
+    move to it with the keyboard, to see its weights. The user chooses a layer and a head, or the
+    mean over either, and whether to merge pieces into words: attention to the pieces of a word is
+    added, attention of its pieces is averaged.
 
     Args:
-        panels: a list of `Panel`.
+        panels: the kinds of attention to choose from.
         source: the sentence.
         text: its translation.
-        candidates: pairs (text, score) of what beam search found, the best first.
+        candidates: pairs (text, score) found by beam search, the best first.
 
     Raises:
-        ValueError: there is no panel or no layer, or weights do not fit to their tokens, or are no
-            numbers from 0 to 1.
+        ValueError: there is no panel or no layer, weights do not fit their tokens, or a weight is
+            not a number from 0 to 1.
     """
 
-    def __init__(self, panels, *, source, text, candidates=()):
+    def __init__(
+        self,
+        panels: Sequence[Panel],
+        *,
+        source: str,
+        text: str,
+        candidates: Iterable[tuple[str, float]] = (),
+    ):
         if not panels:
-            raise ValueError("a view has at least one panel of weights, got none")
+            raise ValueError("a view needs at least one panel of weights, got none")
         self._rows = max(len(side.tokens) for each in panels for side in (each.queries, each.keys))
         self._title = source
         self._data = {
@@ -79,28 +90,28 @@ class View:
         }
 
     @property
-    def html(self):
-        """The page, as a string."""
+    def html(self) -> str:
+        """The page."""
         folder = resources.files(__package__)
         parts = {
             "title": html.escape(self._title),
             "style": folder.joinpath("page.css").read_text(encoding="utf-8"),
             "script": folder.joinpath("page.js").read_text(encoding="utf-8"),
-            # Inside a script element only < could end it
+            # Only < could end the script element that holds the data.
             "data": json.dumps(self._data, ensure_ascii=False).replace("<", "\\u003c"),
         }
         page = string.Template(folder.joinpath("page.html").read_text(encoding="utf-8"))
         return page.substitute(parts)
 
-    def save(self, path):
+    def save(self, path: Path | str) -> None:
         """Write the page to a file.
 
         Args:
             path: a file that ends in `.html` or `.htm`.
 
         Raises:
-            ValueError: it ends otherwise.
-            OSError: it cannot be written.
+            ValueError: `path` has another ending.
+            OSError: `path` cannot be written.
         """
         check_view_path(path)
         with written_whole(path) as beside:
@@ -115,18 +126,18 @@ class View:
         )
 
 
-def check_view_path(path):
-    """Check that a view can be written to a path, before anything takes time.
+def check_view_path(path: Path | str) -> None:
+    """Check before long work that a view can be written to a path.
 
     Raises:
-        ValueError: it does not end in `.html` or `.htm`.
+        ValueError: `path` does not end in `.html` or `.htm`.
     """
     if not str(path).lower().endswith((".html", ".htm")):
         raise ValueError(f"a view is an HTML page: expected a file ending in .html, got {path}")
 
 
 def _panel(panel):
-    """Return a panel for JSON, its weights as base64 of 16-bit numbers."""
+    """Return a panel for JSON, with its weights as 16-bit numbers in base64."""
     shape = len(panel.queries.tokens), len(panel.keys.tokens)
     if not len(panel.layers) or not all(shape):
         raise ValueError(f"{panel.name}: expected tokens on both sides, and at least one layer")

@@ -21,7 +21,7 @@ def test_characters_are_numbered_from_1_in_order_and_come_back():
 
 
 def test_unknown_characters_are_named():
-    with pytest.raises(ValueError, match=r"knows no 'x', 'ž'; it knows 'abn'"):
+    with pytest.raises(ValueError, match=r"does not know 'x', 'ž'; it knows 'abn'"):
         tasks.Characters.learn("banana").encode("banxž")
     with pytest.raises(ValueError, match="each once"):
         tasks.Characters("aa")
@@ -81,7 +81,7 @@ def test_the_last_tenth_is_for_validation():
 
 
 def test_says_how_long_a_text_must_be():
-    with pytest.raises(ValueError, match="has 99 characters, at least 140 are needed"):
+    with pytest.raises(ValueError, match=r"at least 140 characters, .* got 99"):
         tasks.split_text(np.arange(99), 13)
     tasks.split_text(np.arange(140), 13)
 

@@ -78,7 +78,7 @@ def test_a_file_without_questions_is_refused(tmp_path, text):
 
 def test_a_file_that_is_no_text_is_refused(tmp_path):
     (tmp_path / "latin.txt").write_bytes("1 Où ?".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"latin\.txt is no text in UTF-8"):
+    with pytest.raises(ValueError, match=r"latin\.txt is not UTF-8"):
         read_stories(tmp_path / "latin.txt")
 
 
