@@ -55,7 +55,7 @@ PICTURES = {
     ),
     "MultiHeadAttention": (
         "examples/images/heads.png",
-        "Eight heads of a layer: some look at the word that is translated, some at its neighbours.",
+        "Eight heads of a layer: some attend to the word that is translated, some to its neighbours.",
     ),
     "NTMCell": (
         "examples/lab/copy/tapes.png",
@@ -71,15 +71,15 @@ PICTURES = {
     ),
     "OverFrames": (
         "examples/lab/captions/captions-attention.png",
-        "A captioner looks at the frames of an event while it names it.",
+        "A captioner attends to the frames of an event while it names it.",
     ),
     "Hopfield": (
         "examples/lab/hopfield/digits.png",
         "Halves of stored digits, and what comes back, here and from the network of 1982.",
     ),
-    "build_transformer": ("examples/images/heads.png", "Where the heads of one layer look."),
-    "build_rnn_attention": ("examples/images/casa.png", "Where it looked, word by word."),
-    "build_bilstm_attention": ("examples/images/bilstm.png", "Where it looked, word by word."),
+    "build_transformer": ("examples/images/heads.png", "What the heads of one layer attend to."),
+    "build_rnn_attention": ("examples/images/casa.png", "Its attention, word by word."),
+    "build_bilstm_attention": ("examples/images/bilstm.png", "Its attention, word by word."),
     "build_seq2seq": (
         "examples/images/seq2seq.png",
         "Without attention all that is known of a sentence is the state after its last token.",

@@ -80,7 +80,7 @@ SMALL = ("small.tsv", "--validation", "small.tsv")
 EVALUATE = ("evaluate", "RUN", "--corpus", "small.tsv")
 WRONG = [
     # Corpora
-    ((*TRAIN, "none.tsv"), "none.tsv is no file"),
+    ((*TRAIN, "none.tsv"), "none.tsv is not a file"),
     ((*TRAIN, "empty.tsv"), "empty.tsv is empty"),
     ((*TRAIN, "latin.tsv"), "latin.tsv, line 5 is not UTF-8"),
     ((*TRAIN, "no-tab.tsv"), "no-tab.tsv, line 7: expected English⇥Spanish"),
@@ -145,7 +145,7 @@ WRONG = [
     (("fly",), "No such command 'fly'"),
     (
         ("compare", "--out", "new", "--corpus", "none.tsv"),
-        "none.tsv is no file",
+        "none.tsv is not a file",
     ),
     (("compare", "--out", "new", "--test", "small.tsv"), "--test needs --validation"),
     (("compare", "--out", "new", "--epochs", "0"), "epochs must be at least 1, got 0"),

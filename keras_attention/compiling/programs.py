@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import keras
 import numpy as np
+from keras import tree
 
 from keras_attention import lab, models, runs
 from keras_attention.decoding import Generator
@@ -212,19 +213,26 @@ def programs_of(name: str, sizes: Sizes) -> list[Program]:
     check_backend()
     check_model(name)
     subject = _SUBJECTS[name](sizes)
-    # Create what Keras creates before the first batch, from shapes alone: optimizer and metrics.
     batch = (subject.inputs, subject.targets)
-    subject.model._symbolic_build(data_batch=batch)
+    _make_variables(subject.model, *batch)
     user, used_on = subject.user or subject.model, (subject.inputs,)
     if subject.user:
         used_on = (subject.used_on,)
-        user._symbolic_build(data_batch=used_on)
+        user(tree.map_structure(lambda x: keras.Input(x.shape[1:], dtype=x.dtype), *used_on))
     model = subject.model
     kept = model.optimizer.variables, model.metrics_variables
     return [
         Program(name, "training", model.train_step, _state(model, *kept), batch, sizes.length),
         Program(name, subject.use, user.predict_step, _state(user), used_on, sizes.length),
     ]
+
+
+def _make_variables(model, inputs, targets):
+    """Create the variables of optimizer and metrics, as Keras does at the first batch."""
+    x, y = tree.map_structure(lambda each: each[:1], (inputs, targets))
+    model.optimizer.build(model.trainable_variables)
+    model.compute_metrics(x, y, model(x))
+    model.reset_metrics()
 
 
 def check_backend() -> None:

@@ -64,18 +64,19 @@ class Counting(toys.History):
         return self.call(tokens, memory, state)
 
 
-def test_sentences_that_have_ended_leave_the_batch():
-    # All but 8 of 37 end at once, and those never.
-    lengths = np.where(np.arange(B) % 5 == 0, L, 1)
-    table = np.zeros((B, (V**L - 1) // (V - 1), V), "float32")
+@pytest.mark.parametrize(("size", "fewer"), [(B, B // 4), (12, 12)])  # 3 are too few for a loop
+def test_sentences_that_have_ended_leave_the_batch(size, fewer):
+    # All but one in five end at once, and those never.
+    lengths = np.where(np.arange(size) % 5 == 0, L, 1)
+    table = np.zeros((size, (V**L - 1) // (V - 1), V), "float32")
     table[:, :, 5] = 1.0
     table[lengths == 1, :, END] = 2.0
     step = Counting()
-    with_ends = generate(step, ops.array(table), toys.history_start(B, L), max_length=L)
+    with_ends = generate(step, ops.array(table), toys.history_start(size, L), max_length=L)
     tokens = toys.as_numpy(with_ends).tokens
     np.testing.assert_array_equal((tokens != 0).sum(1), lengths)
     if keras.backend.backend() != "jax":  # which traces the body of a loop once
-        assert step.rows == [B, *[B // 4] * (L - 1)]
+        assert step.rows == [size, *[fewer] * (L - 1)]
 
 
 @pytest.mark.parametrize("size", [pytest.param(3, marks=pytest.mark.thorough), B])

@@ -42,11 +42,13 @@ def test_a_wrong_option_says_what_was_received(options, message):
     ("options", "searches"),
     [
         ({"beam": 4, "n_best": 4, "top_k": 0, "top_p": 1, "temperature": 0}, True),
+        ({"beam": 4, "length_penalty": 0}, True),
+        ({"beam": 4, "length_penalty": 10}, True),
         ({"beam": None, "top_k": None, "top_p": None}, False),
         ({"beam": 1, "top_k": 3, "top_p": 0.5, "temperature": 1}, False),
     ],
 )
-def test_what_is_off_goes_with_everything(options, searches):
+def test_what_is_off_goes_with_everything_and_limits_are_allowed(options, searches):
     check_options(**options)
     generator = Generator(keras.layers.Layer(), keras.layers.Layer(), max_length=3, **options)
     assert generator.searches == searches

@@ -133,6 +133,14 @@ def test_numbers_that_must_be_positive_are():
 def test_a_location_score_is_refused_for_a_memory_it_does_not_reach():
     with pytest.raises(ValueError, match=r"reaches 3 positions, got keys .*\(2, 5, 11\)"):
         scores.LocationScore(3)(*inputs())
+    tall = np.ones((B, T, Q), "float32"), np.ones((B, Q, S), "float32")  # longer than wide
+    with pytest.raises(ValueError, match="reaches 6 positions"):
+        scores.LocationScore(6)(*tall)
+
+
+def test_a_location_score_may_reach_one_position():
+    query, keys = np.ones((B, T, Q), "float32"), np.ones((B, 1, K), "float32")
+    assert tuple(scores.LocationScore(1)(query, keys).shape) == (B, T, 1)
 
 
 def squared_distance(query, keys):

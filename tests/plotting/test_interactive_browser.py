@@ -97,11 +97,11 @@ def merged(weights):
 def test_pointing_at_a_word_says_its_weights(browser):
     expected = merged(np.mean(WEIGHTS, axis=(0, 1)))
     hover(browser, word(browser, "queries", 1))
-    assert said(browser).startswith("“eat” looks at ")
+    assert said(browser).startswith("“eat” attends to ")
     for name, weight in zip(("[START]", "como", MARKUP, "[END]"), expected[1], strict=True):
         assert f"“{name}” {percent(weight)}" in said(browser)
     hover(browser, word(browser, "keys", 1))
-    assert said(browser).startswith("“como” is looked at by ")
+    assert said(browser).startswith("“como” is attended to by ")
     for name, weight in zip(QUERIES, expected[:, 1], strict=True):
         assert f"“{name}” {percent(weight)}" in said(browser)
     shades = browser.execute_script(
@@ -147,10 +147,10 @@ def test_a_cell_of_the_matrix_says_its_weight(browser):
     size = canvas.size
     hover(browser, canvas, int(across - size["width"] / 2), int(down - size["height"] / 2))
     weight = merged(np.mean(WEIGHTS, axis=(0, 1)))[row, column]
-    assert said(browser) == f"“apples” looks at “como”: {percent(weight)}"
+    assert said(browser) == f"“apples” attends to “como”: {percent(weight)}"
     assert word(browser, "keys", 1).get_property("offsetWidth") > 30  # its label can be read
     hover(browser, canvas, -size["width"] // 2, -size["height"] // 2)  # on its border
-    assert said(browser).startswith("“I” looks at “[START]”") or said(browser) == ""
+    assert said(browser).startswith("“I” attends to “[START]”") or said(browser) == ""
 
 
 def test_a_word_that_is_held_stays_until_it_is_let_go(browser):
@@ -170,15 +170,15 @@ def test_everything_can_be_done_with_the_keyboard(browser):
 
     controls = 5  # attention, layer, head, lines or matrix, merged
     press(browser, *[Keys.TAB] * (controls + 1))
-    assert said(browser).startswith("“I” looks at")
+    assert said(browser).startswith("“I” attends to")
     press(browser, Keys.ARROW_DOWN)
-    assert said(browser).startswith("“eat” looks at")
+    assert said(browser).startswith("“eat” attends to")
     press(browser, Keys.ARROW_RIGHT)
-    assert said(browser).startswith("“como” is looked at by")
+    assert said(browser).startswith("“como” is attended to by")
     press(browser, Keys.END)
-    assert said(browser).startswith("“[END]” is looked at by")
+    assert said(browser).startswith("“[END]” is attended to by")
     press(browser, Keys.ENTER, Keys.TAB)
-    assert said(browser).startswith("“[END]” is looked at by")  # held
+    assert said(browser).startswith("“[END]” is attended to by")  # held
 
 
 def test_readers_of_screens_are_told(browser):
@@ -254,5 +254,5 @@ def test_a_notebook_shows_it_in_a_frame(chromium, tmp_path):
     chromium.get((tmp_path / "notebook.html").as_uri())
     chromium.switch_to.frame(0)
     hover(chromium, word(chromium, "queries", 1))
-    assert said(chromium) == "“two” looks at “one” 50 %, “two” 50 %"
+    assert said(chromium) == "“two” attends to “one” 50 %, “two” 50 %"
     chromium.switch_to.default_content()

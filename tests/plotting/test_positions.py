@@ -33,8 +33,8 @@ def test_sinusoids_are_alike_by_their_distance():
 @pytest.mark.parametrize(
     ("encodings", "message"),
     [
-        (np.zeros(3), r"the shape \(T, D\), got \(3,\)"),
-        (np.zeros((0, 4)), r"the shape \(T, D\), got \(0, 4\)"),
+        (np.zeros(3), r"shape \(T, D\), got \(3,\)"),
+        (np.zeros((0, 4)), r"shape \(T, D\), got \(0, 4\)"),
         ([[1.0, np.nan]], "must be finite"),
     ],
 )

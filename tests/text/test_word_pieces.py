@@ -274,7 +274,7 @@ def test_a_corpus_without_long_words_has_its_characters(corpus):
     [
         (["hola"], 4, "size must be above 4, got 4"),
         (["hola!"], 15, r"at least 16 for the pieces of the 5 characters that occur, got 15"),
-        ([], 50, "at least one sentence, got none"),
+        ([], 50, "at least one sentence to learn from, got none"),
         (["", " \t", "￭"], 50, "got only blank sentences"),
     ],
 )

@@ -46,6 +46,11 @@ def test_a_cosine_ends_at_0_and_stays_there():
     np.testing.assert_array_equal(found[16:], 0)
 
 
+def test_a_fall_that_is_shorter_than_the_rise_does_not_bend_it():
+    found = rates(WarmUp(1.0, 10, decay_steps=11), np.arange(10))
+    np.testing.assert_allclose(found, np.arange(1, 11) / 10, rtol=1e-6)
+
+
 @pytest.mark.parametrize("decay_steps", [None, 17])
 def test_the_schedule_is_known_to_keras_by_name(decay_steps):
     schedule = WarmUp(0.5, 3, decay_steps)

@@ -61,7 +61,7 @@ def test_alignment_error_rates_of_a_case_by_hand(tiny_run, monkeypatch):
     monkeypatch.setattr(translator, "context_vocabulary", vocabulary)
     monkeypatch.setattr(translator, "target_vocabulary", vocabulary)
 
-    def look(ids, tokens, *, batch_size):
+    def attend(ids, tokens, *, batch_size):
         """Look where the first pair's links are, but for `one`; and at `dos`; [START] is 0."""
         counts = [((tokens[row] != 0).sum(), (ids[row] != 0).sum()) for row in range(2)]
         assert counts == [(4, 5), (2, 11)]  # [START] is not written, [END] is
@@ -73,7 +73,7 @@ def test_alignment_error_rates_of_a_case_by_hand(tiny_run, monkeypatch):
         first[:, 3, 1] = 0.9
         return [{"cross_attention": [weights]} for weights in (first, second)]
 
-    monkeypatch.setattr(translator, "look", look)
+    monkeypatch.setattr(translator, "attend", attend)
     rates = evaluation.alignment_error_rates(translator, pairs, batch_size=3)
     # 4 links are right; attention has 3 of them in 4, the diagonal (1, 1) alone in 4.
     assert rates.attention == pytest.approx(1 - 2 * 3 / (4 + 4))

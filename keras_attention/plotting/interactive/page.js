@@ -1,4 +1,4 @@
-// One translation and where the model looked, drawn into #picture. Everything comes from #data.
+// One translation and what the model attended to, drawn into #picture. Everything comes from #data.
 "use strict";
 (() => {
   const ROW = 26; // height of a word beside the lines, in pixels
@@ -292,7 +292,7 @@
   function sentence(row, column) {
     const quoted = ({ text }) => `“${text}”`;
     if (row !== undefined && column !== undefined) {
-      return `${quoted(shown.queries[row])} looks at ${quoted(shown.keys[column])}: ${percent(weight(row, column))}`;
+      return `${quoted(shown.queries[row])} attends to ${quoted(shown.keys[column])}: ${percent(weight(row, column))}`;
     }
     const most = (words, share) => words
       .map((word, i) => [word, share(i)])
@@ -301,10 +301,10 @@
       .map(([word, value]) => `${quoted(word)} ${percent(value)}`)
       .join(", ");
     if (row !== undefined) {
-      return `${quoted(shown.queries[row])} looks at ${most(shown.keys, (c) => weight(row, c))}`;
+      return `${quoted(shown.queries[row])} attends to ${most(shown.keys, (c) => weight(row, c))}`;
     }
     if (column !== undefined) {
-      return `${quoted(shown.keys[column])} is looked at by ${most(shown.queries, (r) => weight(r, column))}`;
+      return `${quoted(shown.keys[column])} is attended to by ${most(shown.queries, (r) => weight(r, column))}`;
     }
     return "";
   }
