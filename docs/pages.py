@@ -55,7 +55,7 @@ PICTURES = {
     ),
     "MultiHeadAttention": (
         "examples/images/heads.png",
-        "Eight heads of a layer: some attend to the word that is translated, some to its neighbours.",
+        "Eight heads of a layer: some attend to the translated word, some to its neighbours.",
     ),
     "NTMCell": (
         "examples/lab/copy/tapes.png",

@@ -218,7 +218,9 @@ def programs_of(name: str, sizes: Sizes) -> list[Program]:
     user, used_on = subject.user or subject.model, (subject.inputs,)
     if subject.user:
         used_on = (subject.used_on,)
-        user(tree.map_structure(lambda x: keras.Input(x.shape[1:], dtype=x.dtype), *used_on))
+        user(
+            tree.map_structure(lambda x: keras.Input(batch_shape=x.shape, dtype=x.dtype), *used_on)
+        )
     model = subject.model
     kept = model.optimizer.variables, model.metrics_variables
     return [
