@@ -3,7 +3,7 @@
 The subpackages and modules, in reading order; each imports only those above it:
 
 - `types`: the types that signatures name, arrays and shapes.
-- `menu`: what one chooses by name, such as the scores, listed without Keras.
+- `menu`: the options that are chosen by name, such as the scores, listed without Keras.
 - `ops`: the mathematics, pure functions over `keras.ops`: masks, scores, soft, hard and local
   lookups, attention with a state, CTC, and the sinusoids of positions.
 - `layers`: thin Keras layers over `ops`: the context-sensitive memory with a choice of scores, and

@@ -1,7 +1,7 @@
-"""What one chooses by name: read without Keras, so that the help of the command line is quick.
+"""Options that are chosen by name, listed without Keras so that `--help` answers at once.
 
 Everything that lists the scores reads this table: `layers.scores`, the options of `train`, the
-README, the pages of the documentation, the tests of the contract.
+README, the documentation pages and the contract tests.
 """
 
 from collections.abc import Iterable

@@ -57,7 +57,7 @@ def bleu(
         The `Score`, 0 to 100.
 
     Raises:
-        ValueError: the lists differ in length, are empty, or hold something that is no `str`.
+        ValueError: the lists differ in length, are empty, or hold something other than `str`.
 
     References:
         Papineni et al. 2002, "BLEU: a Method for Automatic Evaluation of Machine Translation",
@@ -118,7 +118,7 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
         The `Score`, 0 to 100.
 
     Raises:
-        ValueError: the lists differ in length, are empty, or hold something that is no `str`.
+        ValueError: the lists differ in length, are empty, or hold something other than `str`.
 
     References:
         Popović 2015, "chrF: character n-gram F-score for automatic MT evaluation", eq. 1.
@@ -131,9 +131,9 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Score:
 def alignment_from_weights(weights: Array) -> set[Link]:
     """Link every target token to the context token that it attends to most.
 
-    A target token that had nothing to attend to, so that its weights are all 0, gets no link. Of
-    equal weights the first wins. The caller removes the rows and columns of padding, `[START]` and
-    `[END]`; positions count from the first row and column given.
+    A target token that had nothing to attend to, so that its weights are all 0, gets no link. If
+    several weights are largest, the first wins. The caller removes the rows and columns of padding,
+    `[START]` and `[END]`; positions count from the first row and column given.
 
     Args:
         weights: `(T, S)`, or `(H, T, S)`, which is averaged over the heads.
@@ -210,7 +210,8 @@ def alignment_error_rate(
         The rate, 0 to 1, lower is better.
 
     Raises:
-        ValueError: the sequences differ in length or are empty, or a link is no pair of positions.
+        ValueError: the sequences differ in length or are empty, or a link is not a pair
+            of positions.
 
     References:
         Och and Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models",

@@ -29,11 +29,15 @@ def export(
     ] = None,
     length_penalty: Annotated[
         float | None,
-        _of_search("SavedModel with a beam: 0 is none; larger values favour longer ones.", "0.6"),
+        _of_search(
+            "SavedModel with a beam: length penalty; 0 is none, larger values favour longer "
+            "translations.",
+            "0.6",
+        ),
     ] = None,
     max_length: Annotated[
         int | None,
-        _of_search("SavedModel and ONNX: most tokens of a translation.", "50"),
+        _of_search("SavedModel and ONNX: largest number of tokens in a translation.", "50"),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace an earlier export in this folder.")

@@ -12,7 +12,7 @@ import typer
 from keras_attention.runs.settings import TRANSFORMER, TUTORIAL, Settings
 
 Run = Annotated[Path, typer.Argument(help="The folder that `train` wrote.", show_default=False)]
-Out = Annotated[Path, typer.Option(help="Folder for everything.", show_default=False)]
+Out = Annotated[Path, typer.Option(help="Folder for all results.", show_default=False)]
 BatchSize = Annotated[int, typer.Option(min=1, help="Sentences in a batch.")]
 
 
@@ -23,7 +23,10 @@ def of_search(description: str) -> Any:
 
 Beam = Annotated[int, of_search("Hypotheses that beam search follows at once; 1 is greedy.")]
 LengthPenalty = Annotated[
-    float, of_search("Of beam search: 0 is none, larger favours longer translations.")
+    float,
+    of_search(
+        "Length penalty of beam search: 0 is none; larger values favour longer translations."
+    ),
 ]
 MaxLength = Annotated[int, of_search("Largest number of tokens in a translation.")]
 
@@ -36,9 +39,9 @@ def with_settings(
     The command receives the options that were given, as a dictionary.
 
     Args:
-        names: fields to take; none: all.
-        beside: for what the defaults differ from those of the tutorial, as the help shows it.
-        defaults: these other defaults.
+        names: the fields to offer; by default all.
+        beside: name under which the help shows defaults that differ from those of the tutorial.
+        defaults: the defaults shown under that name.
     """
     chosen = [each for each in fields(Settings) if each.name in names or not names]
     options = [_option(each, beside, defaults.get(each.name)) for each in chosen]
@@ -63,7 +66,7 @@ def with_settings(
 
 
 def _option(setting: Field, beside: str, other: Any) -> inspect.Parameter:
-    """Make the option of a setting; left out, it means the default, or what a resumed run had."""
+    """Make the option for a setting; if omitted, the default or the resumed run's value applies."""
     shown = setting.metadata["shown"]
     if shown is None:
         shown = _shown(setting, TUTORIAL[setting.name])
@@ -85,7 +88,7 @@ def _option(setting: Field, beside: str, other: Any) -> inspect.Parameter:
 
 
 def _shown(setting: Field, value: Any) -> str:
-    """Return a default as the help shows it: a switch by its own name."""
+    """Return a default as the help shows it; for a switch, the name of its position."""
     if not setting.metadata["flags"]:
         return str(value)
     on, off = setting.metadata["flags"][0].split("/")

@@ -25,8 +25,8 @@ def serve(
     Choose a beam to list all its hypotheses, or a temperature to draw words at random. Below the
     translation is the page of `view`: every layer and head, word by word. The programs for the
     examples are compiled before the page opens. With a beam, a temperature or another length, the
-    first sentence waits some seconds. The page loads nothing from the network and sends nothing to
-    it. Stop the server with Ctrl-C.
+    first sentence takes some seconds longer. The page loads nothing from the network and sends
+    nothing to it. Stop the server with Ctrl-C.
 
     Needs the extra `demo`.
     """

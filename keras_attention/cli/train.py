@@ -36,8 +36,8 @@ def train(
     watch: Annotated[
         list[str] | None,
         typer.Option(
-            help="A sentence to translate and draw after every epoch, in OUT/watched; may be given "
-            "several times. For TensorBoard too.",
+            help="A sentence to translate and draw after every epoch, in OUT/watched and "
+            "for TensorBoard; may be given several times.",
             show_default=False,
             rich_help_panel=TRAINING,
         ),
@@ -46,17 +46,17 @@ def train(
         int,
         typer.Option(
             min=0,
-            help="Validation pairs that are scored by BLEU after every epoch, for history.json and "
-            "TensorBoard; 0: none.",
+            help="Number of validation pairs to score by BLEU after every epoch, for history.json "
+            "and TensorBoard; 0: none.",
             rich_help_panel=TRAINING,
         ),
     ] = 0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the last epoch of the run in --out.")
+        bool, typer.Option("--resume", help="Continue from the last epoch of the run in --out.")
     ] = False,
     devices: Annotated[
         str | None,
-        _of_several("Of each process, to divide each batch: a number, or `auto` for all.", 1),
+        _of_several("Devices of each process that share a batch: a number, or `auto` for all.", 1),
     ] = None,
     shard_vocabulary: Annotated[
         int,
@@ -71,13 +71,13 @@ def train(
     process_id: Annotated[
         int | None, _of_several("Number of this process, from 0.", "no others")
     ] = None,
-    processes: Annotated[int | None, _of_several("How many train together.", "no others")] = None,
+    processes: Annotated[int | None, _of_several("Number of processes.", "no others")] = None,
     timeout: Annotated[int, _of_several("Seconds to wait for the others.", 300)] = 300,
 ) -> None:
     """Train a Spanish→English translator.
 
     The defaults are those of the TensorFlow tutorial for the recurrent models, and the recipe of
-    the README for `--model transformer`. Leaves a folder with the model, both vocabularies, the
+    the README for `--model transformer`. Writes a folder with the model, both vocabularies, the
     configuration, the history, and the curves of loss and accuracy. A run that is killed loses at
     most an epoch: `--resume --out FOLDER` continues it.
 

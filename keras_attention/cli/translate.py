@@ -134,7 +134,7 @@ def _picture(plot, layer, head, heads, layers, text, of, pieces, dark, context_r
     """Return the method of `Translation` that draws the chosen picture, and its options.
 
     Raises:
-        ValueError: the options do not go together, or there is no file to draw in.
+        ValueError: the options conflict, or there is no file to draw to.
     """
     from keras_attention.translation.result import KINDS_OF_ATTENTION
 

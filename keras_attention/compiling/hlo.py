@@ -31,7 +31,7 @@ class Collective(NamedTuple):
     Attributes:
         kind: such as "all-reduce".
         count: number of them in the text.
-        runs: number executed in one run of the program, with each loop at its most iterations.
+        runs: maximum number executed in one run of the program, counting every iteration of a loop.
         bytes: bytes that each device contributes in one run of the program.
     """
 
@@ -105,7 +105,7 @@ def collectives(text: str) -> list[Collective]:
 
 
 def loops(text: str) -> list[int | None]:
-    """Return the most iterations of each loop of a program; None where the text gives none."""
+    """Return the maximum number of iterations of each loop; None where the text gives none."""
     found, _ = computations(text)
     return [
         _rounds(each, found) for body in found.values() for each in body if each.opcode == "while"
@@ -143,7 +143,7 @@ def size_of(type: str) -> int:
 
 
 def _runs(found, entry):
-    """Return the most runs of each computation; the text lists callers after what they call."""
+    """Return the maximum number of runs of each computation; callees precede callers in `found`."""
     runs = dict.fromkeys(found, 0)
     runs[entry] = 1
     for name in reversed(found):
@@ -159,7 +159,7 @@ def _runs(found, entry):
 
 
 def _rounds(loop, found):
-    """Return the most iterations of a loop: as XLA states it, or the bound of its counter."""
+    """Return the maximum number of iterations of a loop: XLA's, or the bound of its counter."""
     known = re.search(r'"?known_trip_count"?:\{"?n"?:"?(\d+)', loop.rest)
     if known:
         return int(known[1])

@@ -9,8 +9,8 @@ from typing import Any
 def matrix_flops(jaxpr: Any, rounds: int = 1) -> int:
     """Return the operations of all matrix products and convolutions of a traced program.
 
-    A product of (M, K) and (K, N) has 2 · M · K · N operations. Of several branches the most
-    expensive counts.
+    A product of (M, K) and (K, N) has 2 · M · K · N operations. Of several branches, only
+    the most expensive counts.
 
     Args:
         jaxpr: from `jax.jit(f).trace(...).jaxpr` or `jax.make_jaxpr`.

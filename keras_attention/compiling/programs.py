@@ -82,7 +82,7 @@ class Program(NamedTuple):
         function: `function(state, data) → outputs, new state`.
         state: lists of arrays: the weights, and the trainer's other variables.
         data: the batch, a structure of arrays whose first axis is B.
-        rounds: most iterations of a loop of unknown length.
+        rounds: maximum number of iterations of a loop of unknown length.
     """
 
     model: str

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_attention.compiling.topologies import Topology
 
-if TYPE_CHECKING:  # it needs Keras, which this module does without
+if TYPE_CHECKING:  # it needs Keras, which this module must not load
     from keras_attention.compiling.tpu import Compiled
 
 

@@ -40,11 +40,11 @@ class Compiled:
         temporaries: memory for intermediate values, except those kept beside the chip's cores.
         code: the program itself.
         matrix_flops: operations of all matrix products of one run over the whole batch, on all
-            devices together, with each loop at its most iterations.
+            devices together, with the maximum number of iterations of each loop.
         flops: operations on each device as XLA counts them: each loop counts once.
         bytes_accessed: bytes that each device reads and writes, counted in the same way.
         collectives: one `hlo.Collective` per kind.
-        loops: the most iterations of each loop.
+        loops: the maximum number of iterations of each loop.
         host_calls: calls to the host during a run; there should be none.
         dynamic_shapes: types whose size is known only at run time; there should be none.
         error: why the program does not compile, with all sizes 0; None if it compiles.

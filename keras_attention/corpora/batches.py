@@ -10,7 +10,7 @@ import numpy as np
 from keras_attention.corpora.shapes import LONGEST, MOST_SHAPES, first_that_holds, fit_shapes
 from keras_attention.text import START, Tokens, shortened
 
-ROWS = 16  # of a constant number of tokens: batches can be cut for so many devices
+ROWS = 16  # with `batch_tokens`, B is a multiple of this, so that devices can divide a batch
 
 
 class Batches:
@@ -152,7 +152,7 @@ class Batches:
             What `fit` takes: a `keras.utils.PyDataset`, or on TensorFlow a `tf.data.Dataset`.
 
         Raises:
-            ValueError: batches have no n equal parts.
+            ValueError: the batches do not divide into n equal parts.
         """
         plan = self._plan()
         return self._for_backend(Planned(self, len(plan), plan.__getitem__, part))
@@ -161,9 +161,9 @@ class Batches:
         """Return batches without end, shuffled anew at every pass, for training.
 
         Args:
-            seed: random seed; with the number of the pass it alone decides the order, which is the
+            seed: random seed; it and the number of the pass alone determine the order, which is the
                 same on every machine.
-            start: number of the first batch, so that a run can continue where it was.
+            start: number of the first batch, so that a run can continue where it stopped.
             part: (i, n): only the i-th of n equal parts of each batch, counted from 0. The n parts
                 have the same length at every step, and together they are the batch.
 
@@ -171,7 +171,7 @@ class Batches:
             What `fit` takes: a `keras.utils.PyDataset`, or on TensorFlow a `tf.data.Dataset`.
 
         Raises:
-            ValueError: batches have no n equal parts.
+            ValueError: the batches do not divide into n equal parts.
         """
 
         @lru_cache(maxsize=2)
@@ -211,17 +211,17 @@ class Batches:
         return {"context": context, "target": target[:, :-1] * (labels != 0)}, labels
 
     def check_part(self, part: tuple[int, int]) -> None:
-        """Check that every batch has n equal parts, of which (i, n) is one.
+        """Check that (i, n) is one of n equal parts of every batch.
 
         Raises:
-            ValueError: it has not.
+            ValueError: it is not.
         """
         number, parts = part
         sizes = {self.rows(shape) for shape in self._rows}
         if not 0 <= number < parts or any(size % parts for size in sizes):
             raise ValueError(
                 f"part must be (i, n) with i below n and n a divisor of the batch size, got {part} "
-                f"of {', '.join(map(str, sorted(sizes)))}"
+                f"for batches of {', '.join(map(str, sorted(sizes)))}"
             )
 
     def _for_backend(self, planned: "Planned") -> Any:
@@ -237,8 +237,8 @@ class Batches:
         dataset = tf.data.Dataset.from_generator(lambda: iter(planned), output_signature=signature)
         if planned.num_batches is not None:
             dataset = dataset.apply(tf.data.experimental.assert_cardinality(planned.num_batches))
-        # There is nothing to tune, and the thread that would do so holds up the end of an iterator
-        # until its next turn, which comes at doubling intervals of up to a minute.
+        # There is nothing to tune, and the thread for tuning wakes only at intervals that double up
+        # to a minute; an iterator could not end before it wakes.
         options = tf.data.Options()
         options.autotune.enabled = False
         return dataset.prefetch(4).with_options(options)
@@ -254,7 +254,7 @@ class Planned(keras.utils.PyDataset):
         part: (i, n): only the i-th of n equal parts of each batch, counted from 0.
 
     Raises:
-        ValueError: batches have no n equal parts.
+        ValueError: the batches do not divide into n equal parts.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ FEWEST_SENTENCES, FIRST_SLOTS = 8, 64
 
 
 class Carry(NamedTuple):
-    """What goes from step to step, for B sentences with W hypotheses each.
+    """What each step passes to the next, for B sentences with W hypotheses each.
 
     Attributes:
         previous: the latest tokens, (B·W,).
@@ -64,7 +64,7 @@ def until_done(
 
 
 def _go_on(advance, given, carry, position, limit):
-    """Advance until a smaller batch holds those left, continue with them; return what is kept."""
+    """Advance until a smaller batch can hold the unfinished sentences, then continue with it."""
     position, carry = _advance(advance, given, carry, position, limit)
     few = _few(carry)
     if not few:
@@ -83,7 +83,7 @@ def _go_on(advance, given, carry, position, limit):
 
 
 def _advance(advance, given, carry, position, limit):
-    """Advance while a smaller batch cannot hold those left; return the position and carry."""
+    """Advance while the unfinished sentences exceed a smaller batch; return position and carry."""
     few = _few(carry)
 
     def goes_on(position, carry):

@@ -90,7 +90,8 @@ class Processes:
         """Join the other processes before anything touches a device, and disconnect at the end.
 
         Raises:
-            ValueError: the backend is not JAX, or the others expect another number of processes.
+            ValueError: the backend is not JAX, or the others expect a different number
+                of processes.
             ConnectionError: the others do not join, or one is lost. In some of these cases JAX
                 ends the process; see `supervised`.
         """

@@ -18,7 +18,7 @@ Translate ids (B, S) greedily; each row is `[START]`, tokens, `[END]`, then 0:
         given |= zip(config["step"]["state"], state)
 
 A translation ends at its first `[END]`. `step.onnx` also takes several tokens at once, as long as
-the caches of a Transformer have enough slots. The vocabularies list one token a line.
+the caches of a Transformer have enough slots. The vocabularies list one token per line.
 """
 
 import json
@@ -46,7 +46,8 @@ def write_onnx(translator: Translator, folder: Path | str, *, max_length: int = 
     Args:
         translator: a `Translator`.
         folder: the folder to create.
-        max_length: most tokens of a translation: the number of slots of a Transformer's caches.
+        max_length: maximum number of tokens in a translation; a Transformer's caches have that many
+            slots.
 
     Raises:
         ValueError: an option is out of range, the model does not compute in float32, or the

@@ -43,7 +43,7 @@ def write_saved_model(
     Args:
         translator: a `Translator`.
         folder: the folder to create.
-        max_length: most tokens of a translation, L.
+        max_length: maximum number of tokens in a translation, L.
         beam: number of hypotheses; 1 is greedy.
         length_penalty: of beam search, see `keras_attention.decoding.beam_search`.
 
@@ -103,9 +103,9 @@ def _decoding(model, max_length, beam, length_penalty):
 
 
 class _Step(models.Step):
-    """The step, with the length of its target, one token, hidden from the graph.
+    """The step, whose target is one token, with that length hidden from the graph.
 
-    A cache is then written by plain operations; for a length of one it would need XLA's.
+    A cache is then written with plain operations; a known length of one would need XLA's.
     """
 
     def call(self, tokens, memory, state):

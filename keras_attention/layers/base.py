@@ -15,7 +15,7 @@ from keras_attention.types import Array, Shape
 
 
 class Memory(NamedTuple):
-    """What a layer attends to: `keys` as it has projected them, `values`, and `mask` or None.
+    """What a layer attends to: the projected `keys`, the `values`, and the `mask` or None.
 
     `more` holds anything else that the layer has computed from the memory.
     """
@@ -96,7 +96,7 @@ class Attention(keras.layers.Layer):
     def draw_noise(self, shape: Shape) -> Array | None:
         """Return the random numbers that training needs for weights (B, T, S), or None.
 
-        A layer that draws some takes them as the argument `noise` of `attend`.
+        A layer that needs them takes them as the argument `noise` of `attend`.
         """
         del shape
         return None

@@ -17,10 +17,10 @@ from keras_attention.types import Array, Shape
 class KerasMultiHeadAttention(keras.layers.Layer):
     """`keras.layers.MultiHeadAttention` with the masks of this package.
 
-    Keras' layer uses the implicit masks of its inputs and removes them, so that only the first of
-    two layers over one tensor gets them. A query with nothing to attend to gets a uniform row. Here
-    only the explicit mask counts, and such a query gets weights 0 and a read of 0. Everything else
-    is Keras', including the weights and their names.
+    Keras' layer uses the implicit masks of its inputs and removes them, so that of two layers over
+    one tensor only the first gets them. It gives uniform weights to a query with nothing to attend
+    to. Here only the explicit mask counts, and such a query gets weights 0 and a read of 0.
+    Everything else is Keras', including the weights and their names.
 
     Args:
         num_heads: H, the number of heads.

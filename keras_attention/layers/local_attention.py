@@ -18,7 +18,7 @@ FAVOURS = ("weights", "scores")
 
 
 class _LocalAttention(ScoredAttention):
-    """Local attention; a subclass sets the centres of the windows and how they are favoured."""
+    """Local attention; a subclass sets the window centres and how to favour nearby positions."""
 
     favour: str | None = None
 

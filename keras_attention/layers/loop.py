@@ -11,8 +11,8 @@ from keras_attention.types import Array
 class Cell:
     """A cell for `keras.layers.RNN`, made from a step function.
 
-    `keras.layers.RNN` cannot hand a memory to its cell, so a cell that reads one lives for one
-    call, and its step closes over the memory of that call.
+    `keras.layers.RNN` cannot hand a memory to its cell, so a cell that reads one exists only
+    for one call, and its step closes over the memory of that call.
 
     Args:
         step: `step(inputs (B, …), states) → outputs, states`; the states are a flat list.
@@ -35,7 +35,7 @@ class Cell:
 
 
 def _with_noise(cell, noise):
-    """Return a cell that counts its steps and hands another cell the noise of each."""
+    """Return a cell that counts its steps and passes the noise of each step to another cell."""
 
     def step(inputs, states):
         count, *states = states

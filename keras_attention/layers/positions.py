@@ -31,7 +31,7 @@ class _Positions(keras.layers.Layer):
         return x + ops.cast(self.encode(positions), x.dtype)
 
     def compute_output_spec(self, x: Array, start: Array | None = None) -> Array:
-        # Stated here because, for an unknown length, Keras on PyTorch would try 83.
+        # Stated here because, for an unknown length, Keras on PyTorch would try length 83.
         del start
         self.check_length(x.shape[1])
         return keras.KerasTensor(x.shape, self.compute_dtype)
@@ -77,7 +77,7 @@ class SinusoidalPositions(_Positions):
 
     def build(self, x_shape: Shape) -> None:
         width: Any = x_shape[-1]
-        sinusoids(ops.arange(1), width, self.layout)  # refuses an odd width
+        sinusoids(ops.arange(1), width, self.layout)  # raises an error for an odd width
         self.width = width
 
     def encode(self, positions: Array) -> Array:

@@ -1,6 +1,6 @@
 """Weights with the options of `keras.layers.Dense` and `keras.layers.Embedding`.
 
-A kernel multiplies the input, a bias is added to it, and embeddings have one row for each id.
+A kernel multiplies the input, a bias is added to the product, and embeddings have a row per id.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Trunk 3: one paper or tutorial per file, and views over the layers of any model."""
+"""Models: one paper or tutorial per file, and views over the layers of any model."""
 
 from collections.abc import Callable
 

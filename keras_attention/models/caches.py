@@ -35,8 +35,8 @@ def cache_inputs(layers: Sequence[keras.layers.Layer]) -> list[KVCache]:
 def of_one_length(caches: Sequence[KVCache]) -> list[KVCache]:
     """Return the caches, all with the length of the first.
 
-    All layers have the same length. Sharing the tensor lets a program for several chips fetch it
-    only once.
+    All caches store the same number of tokens. Sharing the tensor of that number lets a program for
+    several chips fetch it only once.
     """
     return [cache._replace(length=caches[0].length) for cache in caches]
 

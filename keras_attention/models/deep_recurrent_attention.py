@@ -43,7 +43,7 @@ def build_deep_recurrent_attention(
         scales: patches per glimpse, each twice as wide as the one before.
         units: width of the glimpse network and of both recurrent networks.
         coarse: side of the squares that the context network sees as one pixel.
-        deviation: σ of the locations around their means; the picture is 2 wide.
+        deviation: standard deviation σ of the locations; the picture counts as 2 wide.
         policy: `"learned"`; or, for comparison, `"centre"` or `"random"`, as for `GlimpseRNN`.
         dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: the default.
         name: name of the model.

@@ -39,8 +39,9 @@ def build_memory_network(
         hops: number of attention steps, the paper's K.
         memory_size: maximum number of sentences in a story.
         tying: `"adjacent"`: the values of one hop are the keys of the next, A^{k+1} = C^k, with
-            B = A¹ and Wᵀ = C^K; or `"layerwise"`: all hops share A and C, and a matrix H leads
-            from hop to hop, as in a recurrent network. B and W are then separate matrices.
+            B = A¹ and Wᵀ = C^K; or `"layerwise"`: all hops share A and C, and a matrix H maps
+            the query of one hop to that of the next, as in a recurrent network. B and W are then
+            separate matrices.
         times: whether each sentence has embeddings T_A and T_C of its time; without them the order
             of the story is lost.
         encode_positions: whether the order of the words in a sentence counts.

@@ -34,7 +34,7 @@ def build_recurrent_attention(
         size: cells of a patch along each side.
         scales: patches per glimpse, each twice as wide as the one before.
         units: width of the glimpse network and of the core.
-        deviation: σ of the locations around their means; the picture is 2 wide.
+        deviation: standard deviation σ of the locations; the picture counts as 2 wide.
         policy: `"learned"`; or, for comparison, `"centre"` or `"random"`, as for `GlimpseRNN`.
         dtype: dtype or dtype policy of the layers, such as `"mixed_bfloat16"`; None: the default.
         name: name of the model.

@@ -31,7 +31,7 @@ def coverage_loss(weights: Array) -> Array:
         weights: (B, T, S); 0 for queries that are padding, which then cost nothing.
 
     Returns:
-        Σ_j min(α_tj, c_tj), (B, T), float32: from 0, all attention is new, to 1, none is.
+        Σ_j min(α_tj, c_tj), (B, T), float32: from 0 (all attention is new) to 1 (none is).
     """
     return ops.sum(ops.minimum(weights, coverage(weights)), axis=-1)
 

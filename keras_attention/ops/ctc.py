@@ -47,8 +47,8 @@ def ctc_alignment(logits: Array, labels: Array, frame_mask: Array) -> Array:
         frame_mask: booleans (B, S).
 
     Returns:
-        (B, U, S), float32. The column of a frame sums to at most 1; the blank has the rest. Rows
-        of padding are 0. If no alignment exists, all numbers are 0.
+        (B, U, S), float32. The column of a frame sums to at most 1; the rest belongs to the blank.
+        Rows of padding are 0. If no alignment exists, all numbers are 0.
     """
     labels = ops.cast(labels, "int32")
     states = _with_blanks(labels)

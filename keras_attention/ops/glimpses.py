@@ -16,9 +16,9 @@ def glimpse(pictures: Array, locations: Array, size: int, scales: int = 1) -> Ar
     """Cut K patches around a location out of each picture, each twice as wide as the last.
 
     A cell of patch k is the mean over a square of 2^k × 2^k pixels. Pixels count by the fraction
-    that lies in the square; beyond the border they are 0. Where the edges of a patch fall between
-    pixels it is a plain crop; elsewhere it varies continuously with the location. It has a
-    gradient with respect to the pictures; that with respect to the locations is of little use.
+    that lies in the square; beyond the border they are 0. If the edges of a patch fall between
+    pixels, its cells are means of whole pixels; otherwise they vary continuously with the location.
+    There is a gradient with respect to the pictures; that for the locations is of little use.
 
     Two matrix products, over rows and then columns, keep all shapes static.
 

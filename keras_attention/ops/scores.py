@@ -66,7 +66,7 @@ def cosine(
         keys: (…, S, K).
         strength: β > 0, a number or an array that broadcasts to the scores. Cosines lie between
             −1 and 1, so their softmax is sharp only if β is large.
-        projected: whether `keys` already are the output of `direction`.
+        projected: whether `keys` are already the output of `direction`.
 
     Returns:
         Scores (…, T, S), float32, between −β and β.
@@ -132,7 +132,7 @@ def additive(
         query_kernel: W, (Q, units).
         key_kernel: U, (K, units).
         v: (units,).
-        projected: whether `keys` already are U k, (B, S, units). A decoder that attends to the
+        projected: whether `keys` are already U k, (B, S, units). A decoder that attends to the
             same memory at every step computes them once.
 
     Returns:

@@ -42,7 +42,7 @@ def plot_attention(
         context_tokens: S words, as the user wrote them.
         target_tokens: T words.
         unknown_context: positions, or S booleans, of the context words missing from the
-            vocabulary. They have another colour and an outline, which a line below explains.
+            vocabulary. They have another colour and an outline, which a note below explains.
         unknown_target: the same for the target words.
         links: pairs `(context, target)` of positions, such as a gold alignment; their cells are
             outlined.

@@ -16,8 +16,8 @@ def merge_tokens(
     """Merge the weights of word pieces into weights of written words.
 
     The attention to a word is the sum of the attention to its pieces: the columns of a group are
-    added. The attention of a word is the mean of the attention of its pieces: the rows of a group
-    are averaged. A row that sums to 1 still does so afterwards.
+    added. The attention from a word is the mean of the attention from its pieces: the rows of a
+    group are averaged. A row that sums to 1 still does so afterwards.
 
     Args:
         weights: `(..., T, S)`, such as `(T, S)` or `(H, T, S)`. Anything that `np.asarray` takes.

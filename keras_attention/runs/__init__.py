@@ -1,7 +1,7 @@
-"""One training run, from a corpus to a folder with everything in it; and several side by side.
+"""One training run, from a corpus to a folder with all results; and comparisons of runs.
 
-- `settings`: `Settings`, what decides the outcome of a run.
-- `run`: `train`, and what it takes to resume a run or to find it finished.
+- `settings`: `Settings`, which determine the outcome of a run.
+- `run`: `train`, and functions that resume a run or load a finished one.
 - `callbacks`: heat maps and BLEU after every epoch.
 - `comparison`: runs with and without attention, side by side.
 """

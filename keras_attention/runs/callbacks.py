@@ -1,4 +1,4 @@
-"""A translator while it learns: its attention and its BLEU after every epoch."""
+"""Follow a translator during training: its attention and its BLEU after every epoch."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,13 +23,13 @@ class TranslateEachEpoch(keras.callbacks.Callback):
 
     Args:
         translator: a `Translator` over the model that is trained.
-        folder: for the heat maps; made when there is something to put into it.
+        folder: folder for the heat maps and events; created when the first is written.
         sentences: the sentences to draw.
         sample: pairs with `context` and `target`, to score by BLEU.
 
     Raises:
-        ValueError: a sentence has no word that could be translated, or is too long; or there are
-            sentences to draw and the model has no attention.
+        ValueError: a sentence has no word to translate, or is too long; or there are sentences to
+            draw but the model has no attention.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class TranslateEachEpoch(keras.callbacks.Callback):
         read_sentences(self.sentences, translator.context_vocabulary)
         if self.sentences and not translator.heads():
             raise ValueError(
-                "this model has no attention to draw: leave the sentences out, got "
+                "this model has no attention to draw: leave out the sentences, got "
                 f"{len(self.sentences)}"
             )
         self._events: Events | None = None
@@ -66,14 +66,14 @@ class TranslateEachEpoch(keras.callbacks.Callback):
             self._events = None
 
     def _scores(self):
-        """Return BLEU by name, of the sample if there is one."""
+        """Return the BLEU scores of the sample by name; none without a sample."""
         if not self.sample:
             return {}
         scores = evaluation.bleu(self.translator, self.sample)
         return {"val_bleu": scores.as_written.value, "val_bleu_words": scores.words.value}
 
     def _pictures(self, epoch):
-        """Draw every sentence; return the files by what they show."""
+        """Draw every sentence; return the files by their titles."""
         if not self.sentences:
             return {}
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ class Events:
     """A file of events as TensorBoard reads them, written by TensorFlow alone.
 
     Args:
-        folder: where the file goes.
+        folder: folder of the file.
     """
 
     def __init__(self, folder: Path | str):
@@ -98,7 +98,7 @@ class Events:
         self._writer = tf.summary.create_file_writer(str(folder))
 
     def write(self, step: int, scalars: dict[str, float], pictures: dict[str, Path]) -> None:
-        """Write numbers by name, and PNG files by name, of one step."""
+        """Write the numbers and the PNG files of one step, both given by name."""
         import tensorflow as tf
 
         # `tf.summary.image` needs the package tensorboard; these protocol buffers do not.
@@ -116,7 +116,7 @@ class Events:
         self._writer.flush()
 
     def close(self) -> None:
-        """End the file."""
+        """Close the file."""
         self._writer.close()
 
     @staticmethod

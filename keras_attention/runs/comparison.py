@@ -31,7 +31,7 @@ class Comparison(NamedTuple):
 
     `ranges` are lengths in tokens, both ends included, and `counts` the sentences in each.
     `by_length` has a list of BLEU values for each contender, on normalised lower-cased words like
-    `overall`. `seconds` is how long training took, None where a finished run was found.
+    `overall`. `seconds` is the duration of each training, None for a run that had already finished.
     """
 
     ranges: list[tuple[int, int]]
@@ -54,14 +54,14 @@ def compare(
 
     Figure 2 of Bahdanau et al. (2015) in miniature. The second translator has a mean over the
     annotations instead of attention and is otherwise the same; the third is the plain
-    sequence-to-sequence model. Runs that the folder holds already are used or resumed.
+    sequence-to-sequence model. Finished runs in the folder are reused, interrupted ones resumed.
 
     Args:
         parts: `train`, `validation` and `test` pairs, such as a `corpora.Split`.
-        folder: for the runs, a folder each, and the results: `comparison.json` and
-            `bleu-by-length.png`.
+        folder: folder for the results, `comparison.json` and `bleu-by-length.png`, and for a
+            subfolder per run.
         settings: `runs.Settings`; each contender has a model of its own, with that model's choices.
-        sources: where the pairs came from, kept with the runs.
+        sources: where the pairs came from; saved with the runs.
         verbose: as in `keras.Model.fit`.
         progress: as for `Translator.generate`.
 

@@ -1,4 +1,4 @@
-"""One training run: from a corpus to a folder with the model and all that belongs to it."""
+"""One training run: from a corpus to a folder with the model and all other results."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from keras_attention.translation.translator import CONFIG_FILE, FORMAT, Translat
 
 CHECKPOINTS, WATCHED_FOLDER = "checkpoints", "watched"
 HISTORY_FILE, CURVES_FILE = "history.json", "curves.png"
-STEPS_A_SHAPE = 800  # in a run; then compiling the program of one more shape pays
+STEPS_A_SHAPE = 800  # training steps for which compiling a program for one more shape pays
 
 
 def train(
@@ -42,16 +42,16 @@ def train(
     verbose: str | int = "auto",
     distribution: Distribution | None = None,
 ) -> Translator:
-    """Train a translator, and leave it in a folder with its history and curves.
+    """Train a translator, and write it to a folder with its history and curves.
 
     Every epoch ends with a checkpoint. The translator has the weights of the best epoch.
 
     Args:
         train_pairs: pairs with `context` and `target`.
         validation_pairs: likewise; they decide which epoch is the best and when to stop.
-        folder: for everything that the run leaves.
+        folder: folder for all results of the run.
         settings: `Settings`.
-        sources: where the pairs came from, kept with the run.
+        sources: where the pairs came from; saved with the run.
         resume: whether to continue an interrupted run from its last finished epoch. Settings and
             pairs must be the same; the number of epochs may differ, unless the learning rate
             depends on it.
@@ -60,8 +60,8 @@ def train(
             `keras_attention.runs.callbacks.TranslateEachEpoch`.
         verbose: as in `keras.Model.fit`.
         distribution: `keras_attention.distribution.Distribution` over several devices or processes;
-            None: one device. It changes the losses by rounding only, and a resumed run may have
-            another one. Of several processes only the first prints and writes to the folder.
+            None: one device. It changes the losses only by rounding, and a resumed run may use
+            another one. Of several processes, only the first prints and writes to the folder.
 
     Returns:
         The `Translator`.
@@ -72,8 +72,8 @@ def train(
         FileNotFoundError: there is nothing to resume.
         ValueError: the run in the folder has other settings or pairs; there are no pairs; a
             validation sentence is too long (a training pair that is too long is left out); a batch
-            has no equal parts for the devices; a run on several devices has sentences to watch;
-            or `bleu_sample` is negative.
+            cannot be divided equally among the devices; a run on several devices has sentences to
+            watch; or `bleu_sample` is negative.
     """
     settings, folder = settings or Settings(), Path(folder)
     distribution = distribution or Distribution()
@@ -152,7 +152,7 @@ def _prepare(pairs, folder, settings, shapes, distribution, verbose):
 
 
 def _fit(run, settings, distribution, verbose):
-    """Train to the last epoch, from the first or from where the checkpoint is."""
+    """Train to the last epoch, starting at the first or at the checkpoint."""
     done = run.checkpoint.epochs
     if done >= settings.epochs or run.checkpoint.should_stop:
         return
@@ -170,7 +170,7 @@ def _fit(run, settings, distribution, verbose):
 
 
 def _finish(run, folder, settings, config, distribution):
-    """Return the translator of the best epoch, and leave it in the folder of the run."""
+    """Return the translator of the best epoch, after writing it to the folder of the run."""
     best = build(settings, *run.vocabularies)
     distribution.broadcast(best, lambda: best.load_weights(run.checkpoint.last() / "best.keras"))
     translator = Translator(best, *run.vocabularies, config)
@@ -189,12 +189,12 @@ def ensure(
     sources: dict[str, Any] | None = None,
     verbose: str | int = "auto",
 ) -> Translator:
-    """Return the translator of a run: loaded if it has finished, else trained to its end.
+    """Return the translator of a run: load it if the run has finished, else train it.
 
     Args:
         train_pairs: as for `train`.
         validation_pairs: as for `train`.
-        folder: as for `train`; it may hold the run, begun or finished.
+        folder: as for `train`; it may already hold the run, interrupted or finished.
         settings: as for `train`.
         sources: as for `train`.
         verbose: as for `train`.
@@ -239,7 +239,7 @@ def read_settings(folder: Path | str) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: the folder holds no run.
-        ValueError: its configuration is damaged or of another version.
+        ValueError: its configuration is damaged or has another format.
     """
     if not (Path(folder) / CONFIG_FILE).is_file():
         raise FileNotFoundError(f"{folder} holds no run to resume")
@@ -253,10 +253,10 @@ def read_settings(folder: Path | str) -> dict[str, Any]:
 
 
 def check_model(settings: Settings) -> None:
-    """Build the model of some settings with tiny vocabularies, before anything takes time.
+    """Build the model of some settings with tiny vocabularies, before any lengthy work.
 
     Raises:
-        ValueError: its choices do not go together.
+        ValueError: its settings conflict.
     """
     build(settings, SPECIAL_WORDS, SPECIAL_WORDS)
 
@@ -275,7 +275,7 @@ def build(
 
 
 def _begin(settings, vocabularies, checkpoint, distribution):
-    """Return the compiled model: new, or as the last epoch left it."""
+    """Return the compiled model: new, or restored from the last epoch."""
 
     def read():
         return keras.saving.load_model(checkpoint.last() / "model.keras")
@@ -297,7 +297,7 @@ def _begin(settings, vocabularies, checkpoint, distribution):
 
 
 def _describe(train_pairs, validation_pairs, settings, sources):
-    """Return the configuration that is kept with a run, or say that there is nothing to learn."""
+    """Return the configuration to save with a run; raise an error if there are no pairs."""
     for name, pairs in (("train_pairs", train_pairs), ("validation_pairs", validation_pairs)):
         if not pairs:
             raise ValueError(
@@ -317,12 +317,12 @@ def _describe(train_pairs, validation_pairs, settings, sources):
 
 
 def _sample(pairs, number):
-    """Return so many pairs, evenly spaced in a list."""
+    """Return this number of pairs, evenly spaced in the list."""
     return pairs[:: max(1, len(pairs) // max(1, number))][:number]
 
 
 def _number_of_shapes(folder, settings, resume):
-    """Return to how many shapes sentences are padded: a resumed run keeps what it began with."""
+    """Return the number of shapes to which sentences are padded; a resumed run keeps its own."""
     if resume and (folder / CONFIG_FILE).is_file():
         begun_with = read_config(folder).get("shapes")
         if begun_with:
@@ -333,7 +333,7 @@ def _number_of_shapes(folder, settings, resume):
 
 @contextmanager
 def _begun(folder, config, resume):
-    """Check the folder of a run before anything takes time, and write its configuration."""
+    """Check the folder of a run before any lengthy work, and write its configuration."""
     if resume:
         if (folder / HISTORY_FILE).is_file() and not (folder / CHECKPOINTS).is_dir():
             raise ValueError(f"the run in {folder} has finished; there is nothing to resume")
@@ -348,7 +348,7 @@ def _begun(folder, config, resume):
 
 def _check_same_run(folder, config, may_differ=("epochs", "sources")):
     before = read_settings(folder)
-    if before["decay"]:  # the number of epochs decides the learning rate
+    if before["decay"]:  # the learning rate depends on the number of epochs
         may_differ = ("sources",)
     corpus = read_config(folder).get("corpus")
     if corpus != config["corpus"]:
@@ -366,7 +366,7 @@ def _check_same_run(folder, config, may_differ=("epochs", "sources")):
 
 
 def _leave(folder, translator, checkpoint):
-    """Leave the translator, the history and the curves, and remove the checkpoints."""
+    """Write the translator, the history and the curves, and remove the checkpoints."""
     translator.save(folder)
     with written_whole(folder / HISTORY_FILE) as path:
         path.write_text(json.dumps(checkpoint.history, indent=2) + "\n")

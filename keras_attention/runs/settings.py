@@ -1,7 +1,8 @@
-"""What decides the outcome of a run: the model, its sizes, and how it is trained.
+"""What determines the outcome of a run: the model, its sizes, and how it is trained.
 
-`Settings` is the one table of these: the command line makes its options, their help and their
-defaults from it. It needs no Keras until a `Settings` is made, so that `--help` answers at once.
+`Settings` is the only table of these: the command line derives its options, their help and their
+defaults from it. Keras is loaded only when a `Settings` is created, so that `--help` answers at
+once.
 """
 
 import inspect
@@ -48,7 +49,7 @@ TRANSFORMER = {
 
 
 def defaults_of(model: str) -> dict[str, Any]:
-    """Return what `Settings` takes for a model where nothing was chosen."""
+    """Return the defaults of `Settings` for a model."""
     return TRANSFORMER if model == "transformer" else TUTORIAL
 
 
@@ -64,7 +65,7 @@ def _setting(
 
     Args:
         description: the help text.
-        default: of the field; None: the model's, `defaults_of` or the builder's.
+        default: default of the field; None: that of the model, from `defaults_of` or its builder.
         shown: the default as the help shows it, if it is not in `defaults_of`.
         panel: the group of options that it belongs to.
         flags: the names of a switch.
@@ -80,10 +81,11 @@ OF_TRANSFORMER, TRAINING = "The Transformer", "Training"
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides the outcome of a run; what is None takes the model's default, `defaults_of`.
+    """What determines the outcome of a run; a field that is None takes the model's default.
 
-    The defaults are taken when the settings are made: `dataclasses.replace` keeps them, also for
-    another model. Each field's help text says what it is; `keras-attention train --help` shows all.
+    The defaults of `defaults_of` are filled in when the settings are created, so
+    `dataclasses.replace` keeps them even if it changes the model. `keras-attention train --help`
+    explains every field.
 
     Raises:
         ValueError: a setting is out of range, or the model does not have it.
@@ -103,11 +105,13 @@ class Settings:
         shown="multi-head, bilstm: global",
     )
     score: str | None = _setting(
-        f"Of global, local and hard attention: {option_names(SCORES)}.",
+        f"Score of global, local and hard attention: {option_names(SCORES)}.",
         shown="additive, bilstm: two-layer",
     )
-    half_width: int | None = _setting("Half the window of local attention, in words.", shown="3")
-    pooling: str | None = _setting("Of seq2seq: `last`, `max` or `mean`.", shown="last")
+    half_width: int | None = _setting(
+        "Half width of the window of local attention, in words.", shown="3"
+    )
+    pooling: str | None = _setting("Pooling of seq2seq: `last`, `max` or `mean`.", shown="last")
     num_layers: int | None = _setting(
         "Layers of the encoder, and of the decoder.", shown="4", panel=OF_TRANSFORMER
     )
@@ -131,7 +135,7 @@ class Settings:
         flags=("--norm-first/--norm-last",),
     )
     tied: bool | None = _setting(
-        "Whether the target embedding makes the logits.",
+        "Whether the target embedding also computes the logits.",
         shown="tied",
         panel=OF_TRANSFORMER,
         flags=("--tied/--untied",),
@@ -150,7 +154,7 @@ class Settings:
     )
     shapes: int | None = _setting(
         "Largest number of shapes to which sentences are padded; each has a program of its own. A "
-        "short run takes fewer, and a resumed run keeps its number.",
+        "short run uses fewer, and a resumed run keeps its number.",
         shown="8 or fewer",
         panel=TRAINING,
     )
@@ -159,13 +163,16 @@ class Settings:
     patience: int = _setting(
         "Epochs without a better validation loss after which training stops.", panel=TRAINING
     )
-    learning_rate: float = _setting("Of Adam; with a warm-up, its peak.", panel=TRAINING)
+    learning_rate: float = _setting(
+        "Learning rate of Adam; with a warm-up, its peak.", panel=TRAINING
+    )
     warm_up: int = _setting(
-        "Batches until the peak of the learning rate; 0: it is constant.", panel=TRAINING
+        "Batches until the learning rate reaches its peak; 0: a constant learning rate.",
+        panel=TRAINING,
     )
     decay: bool = _setting(
-        "After the warm-up, fall to 0 at the last epoch along a cosine, or with the root of the "
-        "number of steps.",
+        "After the warm-up, the learning rate falls along a cosine to 0 at the last epoch, or with "
+        "the inverse square root of the number of steps.",
         panel=TRAINING,
         flags=("--decay/--no-decay",),
     )
@@ -233,7 +240,7 @@ class Settings:
             raise ValueError(f"warm_up must be at least 0, got {self.warm_up}")
         if self.decay and not 0 < self.warm_up < self.epochs * self.steps:
             raise ValueError(
-                "decay needs a warm_up of at least 1 and fewer steps than there are in all, got "
+                "decay needs a warm_up of at least 1 step and fewer than all steps together, got "
                 f"{self.warm_up} of {self.epochs * self.steps}; choose another warm_up or no decay"
             )
         if not 0 <= self.label_smoothing < 1:
@@ -243,5 +250,5 @@ class Settings:
 
     @property
     def choices(self) -> dict[str, Any]:
-        """What was chosen of the model's own settings, by name."""
+        """The settings that only some models have, by name, where they are given."""
         return {name: getattr(self, name) for name in CHOICES if getattr(self, name) is not None}

@@ -180,8 +180,8 @@ def split_marks(sentence: str) -> list[str]:
     A word is a run of letters, accents and digits, with apostrophes inside; a mark is any other
     character except blanks. A mark has the joiner `￭` on the side where it touches its neighbour;
     between two marks, the second has it, as in OpenNMT's tokenizer. Successive blanks count as one.
-    A joiner in the sentence is dropped, and so are NUL and half of a surrogate pair, which
-    TensorFlow Text cannot read.
+    Joiners in the sentence are dropped, and so are NUL and unpaired surrogates, which TensorFlow
+    Text cannot read.
 
     Args:
         sentence: the sentence as written; it is composed first (NFC).

@@ -17,13 +17,13 @@ from keras_attention.storage import written_whole
 class StopOnDivergence(keras.callbacks.Callback):
     """Stop training when the loss is not finite, and say at which step and what to try.
 
-    If several calls of `fit` share it, it counts their steps together. If Keras executes several
-    steps at once, it names the last of them.
+    If several calls of `fit` share this callback, it counts their steps together. If Keras executes
+    several steps at once, the error names the last of them.
 
     Args:
         at_once: whether to check each step before the next one begins, so that several processes
-            all stop at the same step. Otherwise another thread checks it while the device goes on,
-            and some steps may follow the one named.
+            all stop at the same step. Otherwise another thread checks the loss while the device
+            continues, and some steps may follow the one named.
 
     Raises:
         ValueError: the loss of a batch is NaN or infinite.
@@ -76,7 +76,7 @@ class SeedEachEpoch(keras.callbacks.Callback):
 
 @contextmanager
 def _undistributed():
-    """Create the variables of a block for this process alone: saving creates some of its own."""
+    """Create the variables of a block in this process alone; saving a model needs this."""
     distribution = keras.distribution.distribution()
     keras.distribution.set_distribution(None)
     try:

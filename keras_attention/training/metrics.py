@@ -42,9 +42,10 @@ class MaskedLoss(_MeanOverTokens):
 class MaskedAccuracy(_MeanOverTokens):
     """The fraction of the real tokens, over all batches, whose own logit is the largest.
 
-    The tutorial's `masked_acc`. The call arguments are those of `MaskedCrossentropy`. It compares
-    the largest logit with that of the right answer, since an argmax over V is several times slower
-    on a CPU. If several logits tie, as they may in bfloat16, the right answer among them is a hit.
+    The tutorial's `masked_acc`. The call arguments are those of `MaskedCrossentropy`. The metric
+    compares the largest logit with that of the right answer, since an argmax over V is several
+    times slower on a CPU. If several logits tie, as they may in bfloat16, the right answer
+    among them is a hit.
     """
 
     def __init__(self, name: str = "masked_accuracy", **kwargs: Any):

@@ -15,8 +15,8 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
 
     With `decay_steps` None, this is the schedule of eq. 3 of Vaswani et al. (2017),
     lr = peak · min(step / warm_up, √(warm_up / step)). The paper's peak for a model of width D is
-    1 / √(D · warm_up), see `vaswani_peak`. Otherwise it falls along a cosine to 0 at `decay_steps`,
-    for training of known length.
+    1 / √(D · warm_up), see `vaswani_peak`. Otherwise the rate falls along a cosine to 0 at
+    `decay_steps`, for training of known length.
 
     Args:
         peak: the largest learning rate.

@@ -150,7 +150,7 @@ class Translator:
 
         Args:
             ids: (N, S), each row `[START]`, tokens, `[END]`, then 0.
-            max_length: most tokens of a translation, L.
+            max_length: maximum number of tokens in a translation, L.
             beam: number of hypotheses; 1 is greedy.
             length_penalty: of beam search, see `keras_attention.decoding.beam_search`.
             n_best: candidates to return for each sentence, at most `beam`.

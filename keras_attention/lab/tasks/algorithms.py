@@ -1,7 +1,7 @@
 """Sequences of bits for a machine to process: copy, repeat copy, associative recall.
 
-These are the tasks of Graves et al. (2014), sections 4.1–4.3. The input comes first; then it is
-silent while the answer is asked for. All sequences of a batch have one length, padded with zeros.
+These are the tasks of Graves et al. (2014), sections 4.1–4.3. The input comes first, then
+silence while the answer is expected. All sequences of a batch have one length, padded with zeros.
 """
 
 import math

@@ -20,7 +20,7 @@ CONTENT_WORDS = frozenset((*COLORS, *SHAPES, *DIRECTIONS))
 _EVENTS = [(c, s, d) for c in COLORS for s in SHAPES for d in DIRECTIONS]
 _WORDS_AN_EVENT = 6  # including "then", which precedes all but the first
 _ID_OF = {word: number for number, word in enumerate(WORDS)}
-_HELD_OUT = 5  # one in so many pairs of events
+_HELD_OUT = 5  # one in this many pairs of events
 
 
 class Clips(NamedTuple):

@@ -57,7 +57,7 @@ class View:
     The words stand on two sides with lines between them, or around a matrix. Point at a word, or
     move to it with the keyboard, to see its weights. The user chooses a layer and a head, or the
     mean over either, and whether to merge pieces into words: attention to the pieces of a word is
-    added, attention of its pieces is averaged.
+    summed, attention from its pieces is averaged.
 
     Args:
         panels: the kinds of attention to choose from.
