@@ -6,8 +6,8 @@ TORCH ?= torch==2.13.0
 JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
-# A file stays with one process, and so does what its tests share.
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+# A file stays with one process, and so does what its tests share; the longest come first.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 LAYERS := tests/ops tests/layers
 MODELS := tests/models tests/decoding tests/training
 # What stands on them, where backends could differ.

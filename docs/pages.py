@@ -30,7 +30,10 @@ ROOMS = (
     "translation.evaluation",
     "translation.web",
     "export",
-    "runs",
+    "runs.settings",
+    "runs.run",
+    "runs.comparison",
+    "runs.callbacks",
     "lab.tasks",
     "lab.writer",
 )

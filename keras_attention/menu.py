@@ -1,7 +1,7 @@
 """Options that are chosen by name, listed without Keras so that `--help` answers at once.
 
-Everything that lists the scores reads this table: `layers.scores`, the options of `train`, the
-README, the documentation pages and the contract tests.
+`layers.scores`, the help of `train` and the contract tests read this table; tests compare the
+README and the docstrings of the layers with it.
 """
 
 from collections.abc import Iterable

@@ -50,6 +50,14 @@ EVERYDAY = ("lab/tasks/", "lab/test_writer.py")  # but these
 # Of these, the rooms that are about programs.
 COMPILED_ROOMS = {"compiling", "distribution"}
 
+# Files that take long begin first, so that no process waits for another at the end.
+LONG = (
+    *("lab/test_experiments.py", "distribution/test_runs.py", "distribution/test_processes.py"),
+    *("compiling/test_tpu.py", "benchmarks/test_same_work.py", "export/test_saved_model.py"),
+    *("test_notebooks.py", "runs/test_run.py", "test_cli.py", "layers/test_contract.py"),
+    *("translation/test_translator.py", "models/test_contract.py"),
+)
+
 # What tests with the marker `extra(name)` import, by the extra of the package that brings it.
 EXTRAS = {
     "browser": ("selenium",),
@@ -96,6 +104,8 @@ def is_thorough(path):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark whole rooms; what needs an extra is not everyday either: its environment is light."""
+    rank = {name: number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: rank.get(item.path.relative_to(TESTS).as_posix(), len(LONG)))
     for item in items:
         room = item.path.relative_to(TESTS).parts[0]
         if is_thorough(item.path) or item.get_closest_marker("extra"):
@@ -154,13 +164,13 @@ def programs_are_compiled_where_they_are_the_claim():
 
 @pytest.fixture(autouse=True)
 def programs_are_forgotten():
-    """Let JAX forget what it compiled, every hundred tests.
+    """Let JAX forget what it compiled, every fifty tests.
 
     Every program has memory of its own, and maps it: a process with some thousands of them takes
     gigabytes, and crashes at the number of mappings that Linux allows (vm.max_map_count).
     """
     yield
-    if "jax" in sys.modules and next(TESTS_RUN) % 100 == 0:
+    if "jax" in sys.modules and next(TESTS_RUN) % 50 == 0:
         gc.collect()
         sys.modules["jax"].clear_caches()
 

@@ -191,7 +191,7 @@ WRONG = [
     (("evaluate", "none", "--corpus", "small.tsv", "--beam", "-1"), "beam must be at least 1"),
     (("evaluate", "none", "--corpus", "small.tsv", "--max-length", "0"), "max_length must be"),
     # Pictures: refused before the model is loaded, or before a sentence is translated
-    (("translate", "none", "casa", "--heads"), "need --plot FILE.png, got none"),
+    (("translate", "none", "casa", "--heads"), "need a file to draw to: --plot FILE.png"),
     (
         ("translate", "none", "casa", "--plot", "a.png", "--heads", "--layers"),
         "--heads and --layers ask for different pictures",
@@ -213,7 +213,7 @@ WRONG = [
         "path must end in one of",
     ),
     (("translate", "none", "casa", "--plot", "casa"), "path must end in one of"),
-    (("translate", "none", "casa", "--dark"), "need --plot FILE.png, got none"),
+    (("translate", "none", "casa", "--dark"), "need a file to draw to: --plot FILE.png"),
     (("translate", "none", "casa", "--plot", "new/casa.gif"), "existing folder"),
     (
         ("translate", "none", "casa", "--plot", "a.gif", "--heads"),
@@ -478,7 +478,7 @@ def test_the_demo_trains_scores_translates_and_draws(run, short_pairs, tmp_path,
     status, out, errors = run("demo", "--sentence", sentence)
     assert (status, errors) == (0, "")
     assert out.index(cli.demo.DEMO_TIME) < out.index("val_loss")  # how long it takes, beforehand
-    assert "73 sentence pairs to learn from, 11 to validate, 13 held out" in out
+    assert "73 training pairs, 11 validation pairs, 13 held out" in out
     assert re.search(r"BLEU, as written +\d+\.\d", out)
     assert re.search(r"alignment error rate +\d\.\d{3} .* a diagonal has \d\.\d{3}", out)
     assert f"\n  {sentence}\n  → " in out

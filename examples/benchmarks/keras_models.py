@@ -100,6 +100,8 @@ class ThisPackage(_Trainer):
 
     def dataset(self, context_ids, target_ids, condition):
         """Return the batches of the package, in the shapes that it has for the whole pool."""
+        import tensorflow as tf
+
         from keras_attention.corpora import Batches
 
         size, batched = condition.batch_size, condition.batched
@@ -111,6 +113,8 @@ class ThisPackage(_Trainer):
             tokens = int(size * np.maximum(*((each != 0).sum(1) for each in ids)).mean())
         shapes = Batches(context_ids, target_ids, size).shapes
         dataset = Batches(*ids, size, batch_tokens=tokens, shapes=shapes).shuffled(seed=0)
+        if not isinstance(dataset, tf.data.Dataset):
+            dataset = _of_arrays(lambda planned=dataset: iter(planned), None)
         if batched == on_batches.IN_MEMORY:
             dataset = dataset.take(condition.steps).cache()
             for _ in dataset:
@@ -121,21 +125,27 @@ class ThisPackage(_Trainer):
 
 def _as_they_come(context_ids, target_ids, condition):
     """Return a dataset of `batches.as_they_come`."""
-    import tensorflow as tf
-
-    ids = tf.TensorSpec((condition.batch_size, None), tf.int32)
-    dataset = tf.data.Dataset.from_generator(
+    return _of_arrays(
         lambda: (
             ({"context": context, "target": target}, labels)
             for context, target, labels in on_batches.as_they_come(
                 context_ids, target_ids, condition
             )
         ),
-        output_signature=({"context": ids, "target": ids}, ids),
-    )
+        condition.batch_size,
+    ).repeat()
+
+
+def _of_arrays(batches, size):
+    """Return a `tf.data.Dataset` of what a function yields, in batches of a size or of any."""
+    import tensorflow as tf
+
+    ids = tf.TensorSpec((size, None), tf.int32)
+    signature = ({"context": ids, "target": ids}, ids)
+    dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
     options = tf.data.Options()
     options.autotune.enabled = False  # as in keras_attention.corpora, which says why
-    return dataset.repeat().prefetch(4).with_options(options)
+    return dataset.prefetch(4).with_options(options)
 
 
 class PlainKeras(_Trainer):

@@ -42,8 +42,8 @@ def demo(
     known = {word for pair in parts.train for word in text.normalize(pair.context).split()}
     check_sentence(sentence, text.Vocabulary([*text.SPECIAL_WORDS, *sorted(known)]))
     print(
-        f"  {len(parts.train):,} sentence pairs to learn from, {len(parts.validation):,} to "
-        f"validate, {len(parts.test):,} held out for the scores"
+        f"  {len(parts.train):,} training pairs, {len(parts.validation):,} validation pairs, "
+        f"{len(parts.test):,} held out for the scores"
     )
     settings = runs.Settings(**DEMO_SETTINGS)
     if (out / runs.HISTORY_FILE).is_file():

@@ -90,6 +90,6 @@ def _option(setting: Field, beside: str, other: Any) -> inspect.Parameter:
 def _shown(setting: Field, value: Any) -> str:
     """Return a default as the help shows it; for a switch, the name of its position."""
     if not setting.metadata["flags"]:
-        return str(value)
+        return f"{value:g}" if isinstance(value, float) else str(value)
     on, off = setting.metadata["flags"][0].split("/")
     return (on if value else off).removeprefix("--")

@@ -145,7 +145,7 @@ def _picture(plot, layer, head, heads, layers, text, of, pieces, dark, context_r
     }
     chosen = [name for name, value in chosen.items() if value is not None and value is not False]
     if not plot and (chosen or pieces or dark or of != "cross"):
-        raise ValueError("the options of the picture need --plot FILE.png, got none")
+        raise ValueError("the options of the picture need a file to draw to: --plot FILE.png")
     for one, other in _DIFFERENT_PICTURES:
         if one in chosen and other in chosen:
             raise ValueError(f"{one} and {other} ask for different pictures: give only one of them")

@@ -11,14 +11,10 @@
 They need its JAX backend.
 """
 
-import importlib
+import lazy_loader
 
-from keras_attention.compiling import hlo, scaling, topologies
+from keras_attention.compiling import hlo, scaling, topologies  # noqa: F401
 
-__all__ = ["hlo", "topologies", "matrices", "programs", "tpu", "scaling"]
-
-
-def __getattr__(name):
-    if name in __all__:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, submodules=["hlo", "matrices", "programs", "scaling", "topologies", "tpu"]
+)

@@ -231,9 +231,13 @@ def programs_of(name: str, sizes: Sizes) -> list[Program]:
 
 def _make_variables(model, inputs, targets):
     """Create the variables of optimizer and metrics, as Keras does at the first batch."""
+    import jax
+
     x, y = tree.map_structure(lambda each: each[:1], (inputs, targets))
-    model.optimizer.build(model.trainable_variables)
-    model.compute_metrics(x, y, model(x))
+    trainable, other = model.trainable_variables, model.non_trainable_variables
+    shapes, _ = jax.eval_shape(model.stateless_call, trainable, other, x)
+    model.optimizer.build(trainable)
+    model.compute_metrics(x, y, tree.map_structure(lambda s: np.zeros(s.shape, s.dtype), shapes))
     model.reset_metrics()
 
 

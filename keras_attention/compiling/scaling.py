@@ -48,7 +48,8 @@ def check_utilization(utilization: float, topology: Topology) -> None:
     generation = topology.generation
     if generation is None or (topology.chips > 1 and generation.link is None):
         raise ValueError(
-            f"utilization needs a generation whose links are known (v5e, v5p, v6e, tpu7x), got "
+            "utilization needs a known generation and, for several chips, its links: one of v5e, "
+            f"v5p, v6e and tpu7x, got "
             f"{topology.name}"
         )
 

@@ -46,8 +46,8 @@ class TranslateEachEpoch(keras.callbacks.Callback):
         read_sentences(self.sentences, translator.context_vocabulary)
         if self.sentences and not translator.heads():
             raise ValueError(
-                "this model has no attention to draw: leave out the sentences, got "
-                f"{len(self.sentences)}"
+                "this model has no attention to draw, got "
+                f"{len(self.sentences)} sentences; leave them out"
             )
         self._events: Events | None = None
 

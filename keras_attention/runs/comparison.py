@@ -21,7 +21,7 @@ CONTENDERS = {
 }
 LABELS = {
     "attention": "with attention (bilstm)",
-    "mean": "the same, with a mean instead of attention",
+    "mean": "the same, a mean in place of attention",
     "last": "last state only (seq2seq)",
 }
 

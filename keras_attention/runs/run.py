@@ -73,7 +73,7 @@ def train(
         ValueError: the run in the folder has other settings or pairs; there are no pairs; a
             validation sentence is too long (a training pair that is too long is left out); a batch
             cannot be divided equally among the devices; a run on several devices has sentences to
-            watch; or `bleu_sample` is negative.
+            watch or a BLEU sample; or `bleu_sample` is negative.
     """
     settings, folder = settings or Settings(), Path(folder)
     distribution = distribution or Distribution()

@@ -7,7 +7,7 @@ once.
 
 import inspect
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from keras_attention.menu import SCORES, option_names
@@ -252,3 +252,8 @@ class Settings:
     def choices(self) -> dict[str, Any]:
         """The settings that only some models have, by name, where they are given."""
         return {name: getattr(self, name) for name in CHOICES if getattr(self, name) is not None}
+
+
+Settings.__doc__ = f"{inspect.cleandoc(Settings.__doc__ or '')}\n\nAttributes:\n" + "\n".join(
+    f"    {each.name}: {each.metadata['help']}" for each in fields(Settings)
+)

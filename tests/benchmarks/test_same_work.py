@@ -206,7 +206,7 @@ def test_what_is_no_transformer_is_not_converted(tmp_path):
 
     vocabularies = [Vocabulary(SPECIAL_WORDS)] * 2
     Translator(models.build_rnn_attention(4, 4, units=2), *vocabularies).save(tmp_path / "run")
-    with pytest.raises(ValueError, match="no Transformer"):
+    with pytest.raises(ValueError, match="needs a Transformer"):
         Converter().convert(tmp_path / "run", tmp_path / "converted")
     assert not (tmp_path / "converted").exists()
 

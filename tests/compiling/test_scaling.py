@@ -59,5 +59,5 @@ def test_a_utilization_that_is_no_fraction_is_an_error(utilization):
 
 @pytest.mark.parametrize("generation", [None, GENERATION._replace(link=None)])
 def test_unknown_links_are_an_error(generation):
-    with pytest.raises(ValueError, match=r"links are known .* got made:up"):
+    with pytest.raises(ValueError, match=r"for several chips, its links.* got made:up"):
         estimate(compiled(1, 1, 1), slice_of(4, generation=generation), 0.1)
