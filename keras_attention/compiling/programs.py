@@ -234,9 +234,8 @@ def _make_variables(model, inputs, targets):
     import jax
 
     x, y = tree.map_structure(lambda each: each[:1], (inputs, targets))
-    trainable, other = model.trainable_variables, model.non_trainable_variables
-    shapes, _ = jax.eval_shape(model.stateless_call, trainable, other, x)
-    model.optimizer.build(trainable)
+    shapes, _ = jax.eval_shape(model.stateless_call, *_state(model), x)
+    model.optimizer.build(model.trainable_variables)
     model.compute_metrics(x, y, tree.map_structure(lambda s: np.zeros(s.shape, s.dtype), shapes))
     model.reset_metrics()
 
