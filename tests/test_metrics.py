@@ -232,7 +232,7 @@ def test_length_ranges_hold_at_least_so_many_sentences_and_every_sentence():
     assert ranges == [(3, 5), (6, 6), (10, 13)]
     assert all(any(a <= length <= b for a, b in ranges) for length in lengths)
     assert metrics.length_ranges([7, 2, 2], 1) == [(2, 2), (7, 7)]
-    assert metrics.length_ranges([7, 2, 2], 30) == [(2, 7)]
+    assert metrics.length_ranges([7, 2, 2, 9], 30) == [(2, 9)]
     assert metrics.length_ranges([1, 2, 3, 3, 3, *[9] * 5], 5) == [(1, 3), (9, 9)]
     # what is left over joins the last range, whether it is one length or three
     assert metrics.length_ranges([1, 2, 5], 2) == [(1, 5)]
