@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # they load Keras, which the commands import only when they need it
-    from keras_attention.text import Vocabulary, WordPieces
+if TYPE_CHECKING:  # it loads Keras, which the commands import only when they need it
     from keras_attention.translation.evaluation import Report
 
 
@@ -20,35 +19,6 @@ def print_report(report: "Report") -> None:
         ("chrF, as written", report.chrf),
     ):
         print(f"{name:<21} {score.value:.1f}  {score.signature}")
-
-
-def check_sentence(
-    sentence: str, vocabulary: "Vocabulary | WordPieces | None" = None, place: str = ""
-) -> None:
-    """Check that a sentence can be translated, and that a vocabulary knows a word of it.
-
-    Args:
-        sentence: a string.
-        vocabulary: `Vocabulary` or `WordPieces`, which splits it into tokens. None splits it as
-            the tutorial does, without a check for known words.
-        place: start of the message.
-
-    Raises:
-        ValueError: the sentence cannot be translated, or the vocabulary knows none of its words.
-    """
-    from keras_attention.text import SPECIAL_WORDS, UNKNOWN, Vocabulary, shortened
-    from keras_attention.translation.translator import read_sentences
-
-    known = vocabulary or Vocabulary(SPECIAL_WORDS)
-    try:
-        tokens = read_sentences([sentence], known)[0]
-    except ValueError as error:
-        raise ValueError(f"{place}{error}") from error
-    words = [token for token, _ in tokens if any(map(str.isalnum, token))]
-    if vocabulary and words and all(known.id_of(word) == UNKNOWN for word in words):
-        raise ValueError(
-            f"{place}nothing to translate: the model knows no word of {shortened(sentence)}"
-        )
 
 
 def lines_of_standard_input() -> list[str]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from keras_attention.cli.console import check_sentence, print_report, verbosity
+from keras_attention.cli.console import print_report, verbosity
 
 DEMO_SENTENCE = "¿Comieron los niños la manzana roja?"
 DEMO_SETTINGS: dict[str, Any] = {
@@ -33,14 +33,15 @@ def demo(
     from keras_attention import corpora, plotting, runs, text
     from keras_attention.cli.heap import keep_freed_memory
     from keras_attention.translation import evaluation
+    from keras_attention.translation.translator import read_sentences
 
     keep_freed_memory()
     plotting.check_plot_path(plot)
-    check_sentence(sentence)
+    read_sentences([sentence], text.Vocabulary(text.SPECIAL_WORDS))
     print("Generating the bundled corpus …")
     parts = corpora.split(corpora.load("bundled"))
     known = {word for pair in parts.train for word in text.normalize(pair.context).split()}
-    check_sentence(sentence, text.Vocabulary([*text.SPECIAL_WORDS, *sorted(known)]))
+    read_sentences([sentence], text.Vocabulary([*text.SPECIAL_WORDS, *known]), refuse_unknown=True)
     print(
         f"  {len(parts.train):,} training pairs, {len(parts.validation):,} validation pairs, "
         f"{len(parts.test):,} held out for the scores"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from keras_attention.cli.console import check_sentence, lines_of_standard_input, progress
+from keras_attention.cli.console import lines_of_standard_input, progress
 from keras_attention.cli.options import BatchSize, Beam, LengthPenalty, MaxLength, Run, of_search
 
 _DIFFERENT_PICTURES = (
@@ -109,13 +109,11 @@ def translate(
     sentences = sentences or lines_of_standard_input()
     translator = Translator.load(run)
     check_choice(translator.heads(of), of, layer, head)
-    for number, sentence in enumerate(sentences, start=1):
-        place = f"sentence {number}: " if len(sentences) > 1 else ""
-        check_sentence(sentence, translator.context_vocabulary, place)
     translations = translator(
         sentences,
         **search,
         attention=bool(plot or as_json),
+        refuse_unknown=True,
         batch_size=batch_size,
         seed=seed,
         progress=progress("Translating"),

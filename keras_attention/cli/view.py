@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from keras_attention.cli.console import check_sentence
 from keras_attention.cli.options import Beam, LengthPenalty, MaxLength, Run
 
 
@@ -37,8 +36,7 @@ def view(
     }
     decoding.check_options(**search)
     translator = Translator.load(run)
-    check_sentence(sentence, translator.context_vocabulary)
-    translation = translator(sentence, **search)
+    translation = translator(sentence, **search, refuse_unknown=True)
     translation.view(out)
     print(translation.text)
     print(f"Attention: {out}", file=sys.stderr)

@@ -22,6 +22,7 @@ from keras_attention.text import (
     SPECIAL_WORDS,
     START,
     UNKNOWN,
+    Tokens,
     Vocabulary,
     WordPieces,
     enclosed,
@@ -93,6 +94,7 @@ class Translator:
         sentences: str | Iterable[str],
         *,
         attention: bool = True,
+        refuse_unknown: bool = False,
         batch_size: int = 64,
         **options: Any,
     ) -> Any:
@@ -102,6 +104,8 @@ class Translator:
             sentences: a string, or a list of N strings, which are sorted by length and translated
                 in batches.
             attention: whether to compute the attention weights, in a second pass.
+            refuse_unknown: whether a sentence of which the model knows no word is an error. By
+                default it is translated, and `Translation.unknown` names the tokens.
             batch_size: sentences per batch; a single sentence is its own batch.
             **options: `max_length`, `beam`, `length_penalty`, `n_best`, `temperature`, `top_k`,
                 `top_p`, `seed` and `progress`, as for `generate`.
@@ -114,9 +118,10 @@ class Translator:
                 of range.
         """
         if isinstance(sentences, str):
-            return self([sentences], attention=attention, batch_size=batch_size, **options)[0]
+            options |= {"attention": attention, "batch_size": batch_size}
+            return self([sentences], refuse_unknown=refuse_unknown, **options)[0]
         sentences = list(sentences)
-        tokens = read_sentences(sentences, self.context_vocabulary)
+        tokens = read_sentences(sentences, self.context_vocabulary, refuse_unknown=refuse_unknown)
         if not sentences:
             return []
         ids = self.context_vocabulary.ids_of([token for token, _ in each] for each in tokens)
@@ -395,38 +400,47 @@ class Translator:
 
 
 def read_sentences(
-    sentences: Sequence[str], vocabulary: Vocabulary | WordPieces
+    sentences: Sequence[str], vocabulary: Tokens, *, refuse_unknown: bool = False
 ) -> list[list[tuple[str, str]]]:
     """Split sentences into tokens, or explain in an error why one cannot be translated.
 
     Args:
         sentences: N strings.
         vocabulary: `Vocabulary` or `WordPieces`, which splits them.
+        refuse_unknown: whether a sentence without a known word is an error.
 
     Returns:
         N lists of pairs (token, spelling).
 
     Raises:
-        ValueError: a sentence is too long or has no token.
+        ValueError: a sentence is too long, or has no token, or no known word; of several sentences
+            the message names the number.
     """
-    for sentence in sentences:
+    several = len(sentences) > 1
+    places = [f"sentence {n}: " * several for n in range(1, len(sentences) + 1)]
+    for place, sentence in zip(places, sentences, strict=True):
         if len(sentence) > MOST_CHARACTERS:
             raise ValueError(
-                f"a sentence has at most {MOST_CHARACTERS:,} characters, got {len(sentence):,} in "
-                f"{shortened(sentence)}; split it"
+                f"{place}a sentence has at most {MOST_CHARACTERS:,} characters, got "
+                f"{len(sentence):,} in {shortened(sentence)}; split it"
             )
     split = vocabulary.tokenize(sentences)
-    for sentence, tokens in zip(sentences, split, strict=True):
+    for place, sentence, tokens in zip(places, sentences, split, strict=True):
         if not tokens:
             letters = " in the letters a-z" if vocabulary.kind == "word" else ""
             raise ValueError(
-                f"nothing to translate in {shortened(sentence)}: expected words{letters}"
+                f"{place}nothing to translate in {shortened(sentence)}: expected words{letters}"
             )
         if len(tokens) > MOST_TOKENS:
             parts = "words" if vocabulary.kind == "word" else "pieces of words"
             raise ValueError(
-                f"a sentence has at most {MOST_TOKENS} {parts} and punctuation marks, got "
+                f"{place}a sentence has at most {MOST_TOKENS} {parts} and punctuation marks, got "
                 f"{len(tokens)} in {shortened(sentence)}; split it"
+            )
+        words = [token for token, _ in tokens if any(map(str.isalnum, token))]
+        if refuse_unknown and words and all(vocabulary.id_of(w) == UNKNOWN for w in words):
+            raise ValueError(
+                f"{place}nothing to translate: the model knows no word of {shortened(sentence)}"
             )
     return split
 

@@ -113,6 +113,15 @@ def test_unknown_words_are_marked(translator):
     assert translator(known).unknown == ()
 
 
+def test_a_sentence_without_a_known_word_is_refused_on_request(translator, sentences):
+    unknown = "zzyzx xyzzy"
+    assert translator(unknown).unknown == (1, 2)
+    with pytest.raises(ValueError, match="^nothing to translate: .* no word of 'zzyzx xyzzy'"):
+        translator(unknown, refuse_unknown=True)
+    with pytest.raises(ValueError, match="^sentence 2: nothing to translate"):
+        translator([sentences[0], unknown], refuse_unknown=True)
+
+
 def test_decomposed_accents_translate_as_composed_ones(translator):
     composed, decomposed = translator(["¿Está el niño?", "¿Esta\u0301 el nin\u0303o?"])
     assert composed.text == decomposed.text
