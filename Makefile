@@ -67,7 +67,9 @@ notebooks: $(VENV)/all
 	$(BIN)/python -m examples.notebooks $(NAMES)
 
 # The documentation, into site/; open site/index.html. A warning, such as a link to nowhere, is an error.
+# The README's table of scores is written first.
 docs: $(VENV)/docs
+	$(BIN)/python docs/tables.py
 	$(BIN)/mkdocs build --strict
 
 clean:

@@ -1,7 +1,7 @@
 """Options that are chosen by name, listed without Keras so that `--help` answers at once.
 
-`layers.scores`, the help of `train` and the contract tests read this table; tests compare the
-README and the docstrings of the layers with it.
+`layers.scores`, the help of `train`, the contract tests and the README's table, which `make docs`
+writes, come from this table; a test compares the docstrings of the layers with it.
 """
 
 from collections.abc import Iterable

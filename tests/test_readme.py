@@ -1,5 +1,6 @@
 """The README's Python runs as it stands, on fewer sentences and steps."""
 
+import importlib.util
 import re
 from pathlib import Path
 
@@ -38,7 +39,18 @@ def test_the_layer_example_gives_weights_that_keep_to_the_mask():
 def test_the_table_of_scores_is_that_of_the_menu():
     rows = [f'| {entry.equation} | `"{name}"` |' for name, entry in menu.SCORES.items()]
     missing = "\n".join(row for row in rows if row not in README.read_text(encoding="utf-8"))
-    assert not missing, f"the README's table of scores lacks:\n{missing}"
+    assert not missing, f"`make docs` adds to the README's table of scores:\n{missing}"
+
+
+def test_a_new_score_comes_into_the_table(monkeypatch):
+    spec = importlib.util.spec_from_file_location("tables", README.parent / "docs" / "tables.py")
+    tables = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tables)
+    page = README.read_text(encoding="utf-8")
+    assert tables.written(page) == page
+    monkeypatch.setitem(menu.SCORES, "distance", menu.ScoreEntry("DistanceScore", "−‖q − k‖²"))
+    added = set(tables.written(page).splitlines()) - set(page.splitlines())
+    assert added == {'| −‖q − k‖² | `"distance"` |'}
 
 
 def test_every_picture_and_page_of_the_readme_is_there():

@@ -116,9 +116,9 @@ def test_unknown_words_are_marked(translator):
 def test_a_sentence_without_a_known_word_is_refused_on_request(translator, sentences):
     unknown = "zzyzx xyzzy"
     assert translator(unknown).unknown == (1, 2)
-    with pytest.raises(ValueError, match="^nothing to translate: .* no word of 'zzyzx xyzzy'"):
+    with pytest.raises(ValueError, match=r"^nothing to translate: .* no word of 'zzyzx xyzzy'"):
         translator(unknown, refuse_unknown=True)
-    with pytest.raises(ValueError, match="^sentence 2: nothing to translate"):
+    with pytest.raises(ValueError, match=r"^sentence 2: nothing to translate"):
         translator([sentences[0], unknown], refuse_unknown=True)
 
 
