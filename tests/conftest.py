@@ -163,14 +163,15 @@ def programs_are_compiled_where_they_are_the_claim():
 
 
 @pytest.fixture(autouse=True)
-def programs_are_forgotten():
-    """Let JAX forget what it compiled, every fifty tests.
+def programs_are_forgotten(request):
+    """Let JAX forget what it compiled, every hundred tests, and every 75 of models.
 
     Every program has memory of its own, and maps it: a process with some thousands of them takes
     gigabytes, and crashes at the number of mappings that Linux allows (vm.max_map_count).
     """
     yield
-    if "jax" in sys.modules and next(TESTS_RUN) % 50 == 0:
+    often = 75 if "models" in request.path.parts else 100
+    if "jax" in sys.modules and next(TESTS_RUN) % often == 0:
         gc.collect()
         sys.modules["jax"].clear_caches()
 
