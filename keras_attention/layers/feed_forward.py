@@ -7,6 +7,7 @@ from typing import Any
 
 import keras
 
+from keras_attention.layers.dropout import Dropout
 from keras_attention.layers.residual import Residual
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.types import Array, Shape
@@ -49,7 +50,7 @@ class FeedForward(WeightedLayer, Residual):
             raise ValueError(f"hidden must be a positive integer, got {hidden}")
         self.hidden, self.dropout = hidden, dropout
         self.widen = self._dense(hidden, activation="relu")
-        self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.drop = Dropout(dropout, dtype=self.dtype_policy)
 
     def _dense(self, width, **options):
         options = {**self.weight_options(), **options}

@@ -10,6 +10,7 @@ import keras
 from keras import layers, ops
 
 from keras_attention.layers.base import Attention, Memory
+from keras_attention.layers.dropout import Dropout
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import lookup, scaled_dot
 from keras_attention.types import Array, Shape
@@ -90,7 +91,7 @@ class MultiHeadAttention(WeightedLayer, Attention):
         self.project_query = self._projection("query", (None, num_heads, key_dim))
         self.project_key = self._projection("key", (None, num_heads, key_dim))
         self.project_value = self._projection("value", (None, num_heads, value_dim))
-        self.drop = layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.drop = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def _projection(self, name, output_shape, equation="btd,dhk->bthk", bias_axes="hk"):
         projection = layers.EinsumDense(

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_attention.layers.dropout import Dropout
 from keras_attention.layers.weights import EmbeddingLayer
 from keras_attention.ops import sinusoids
 from keras_attention.ops.positions import LAYOUTS
@@ -210,7 +211,7 @@ class PositionalEmbedding(EmbeddingLayer):
             raise ValueError("learned positions need max_positions, a positive integer, got None")
         else:
             self.add_positions = LearnedPositions(max_positions, name="positions", **policy)
-        self.drop = keras.layers.Dropout(dropout, name="dropout", **policy)
+        self.drop = Dropout(dropout, name="dropout", **policy)
 
     def build(self, ids_shape: Shape) -> None:
         self.embedding.build(ids_shape)
