@@ -57,6 +57,19 @@ def turned(inputs):
 # Sizes
 
 
+def test_encoder_and_decoder_may_have_different_numbers_of_layers():
+    model = build(num_layers=3, num_decoder_layers=1)
+    weights = models.attention(model).output
+    assert len(weights["encoder_self_attention"]) == 3
+    assert len(weights["cross_attention"]) == len(weights["decoder_self_attention"]) == 1
+    assert (
+        build(num_layers=1).count_params()
+        == build(num_layers=1, num_decoder_layers=1).count_params()
+    )
+    with pytest.raises(ValueError, match="num_decoder_layers must be positive, got 0"):
+        build(num_decoder_layers=0)
+
+
 @pytest.mark.parametrize(
     "options",
     [
