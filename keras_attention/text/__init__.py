@@ -13,6 +13,7 @@ from keras_attention.text.normalization import (
     split_words,
     standardize,
 )
+from keras_attention.text.sentences import cut_text
 from keras_attention.text.tokens import (
     END,
     PADDING,
@@ -25,7 +26,7 @@ from keras_attention.text.tokens import (
     shifted_right,
 )
 from keras_attention.text.vocabulary import Vocabulary
-from keras_attention.text.word_pieces import WordPieces
+from keras_attention.text.word_pieces import WordPieces, split_marks
 
 KINDS: dict[str, type[Vocabulary] | type[WordPieces]] = {
     tokens.kind: tokens for tokens in (Vocabulary, WordPieces)
@@ -39,9 +40,11 @@ __all__ = [
     "SPECIAL_WORDS",
     "standardize",
     "split_words",
+    "split_marks",
     "normalize",
     "join_words",
     "shortened",
+    "cut_text",
     "enclosed",
     "shifted_right",
     "padded",

@@ -26,12 +26,15 @@ class Tokens:
 
     Attributes:
         kind: name of the class in `keras_attention.text.KINDS`.
+        known: the words of the sentences that it was learned from, in lower case, if pieces alone
+            do not tell; else empty.
 
     Raises:
         ValueError: the first four tokens differ from these, or a token occurs twice.
     """
 
     kind: str | None = None
+    known: frozenset[str] = frozenset()
     # Subclasses define these as methods.
     tokenize: Callable[[Iterable[str]], list[list[tuple[str, str]]]]
     join: Callable[[Iterable[str]], str]
@@ -81,6 +84,10 @@ class Tokens:
                 words.append(self.words[number])
         return words
 
+    def unknown(self, tokens: Sequence[str]) -> list[int]:
+        """Return the positions of the tokens that are missing."""
+        return [place for place, token in enumerate(tokens) if token not in self._id_of]
+
     def save(self, path: Path | str) -> None:
         """Write one token per line, in UTF-8; the line of the padding token is empty."""
         Path(path).write_text("".join(f"{word}\n" for word in self.words), encoding="utf-8")
@@ -117,7 +124,7 @@ def shifted_right(tokens: Iterable[Any], start: Any = START) -> list[Any]:
     return [start, *tokens][:-1]
 
 
-def padded(rows: Sequence[Sequence[int]]) -> np.ndarray:
+def padded(rows: Sequence[Sequence[int] | np.ndarray]) -> np.ndarray:
     """Return rows of ids as one array (N, L), int32, padded with 0."""
     ids = np.full((len(rows), max(map(len, rows), default=2)), PADDING, dtype="int32")
     for row, numbers in zip(ids, rows, strict=True):

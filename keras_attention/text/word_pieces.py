@@ -34,11 +34,14 @@ class WordPieces(Tokens):
     `split_marks` splits a sentence into words and marks. Each word is split into pieces, always the
     longest that fits (WordPiece). A piece that continues a word begins with `##`, and a mark
     has the joiner `￭` where it touches its neighbour. So `join` inverts `tokenize`, up to blanks
-    and Unicode composition (NFC). A word is unknown only if one of its characters is.
+    and Unicode composition (NFC). A word has the id of `[UNK]` only if one of its characters is
+    missing; `unknown` also names words that pieces can spell but that were not in the sentences.
 
     Args:
         words: all pieces in the order of their ids; the first four are "", "[UNK]", "[START]" and
             "[END]".
+        known: the words of the sentences that the pieces were learned from, in lower case. Empty:
+            every word that pieces can spell is known.
 
     Raises:
         ValueError: the first four pieces differ from these, a piece occurs twice, or all are whole
@@ -56,8 +59,9 @@ class WordPieces(Tokens):
 
     kind: str = "wordpiece"
 
-    def __init__(self, words: Iterable[str]):
+    def __init__(self, words: Iterable[str], known: Iterable[str] = ()):
         super().__init__(words)
+        self.known = frozenset(known)
         if not any(map(is_piece, self.words)):
             raise ValueError(
                 f"expected word pieces, some with {CONTINUATION} or {JOINER}, "
@@ -91,9 +95,10 @@ class WordPieces(Tokens):
                 f"size must be at least {len(first)} for the pieces of the {len(characters)} "
                 f"characters that occur, got {size}"
             )
+        known = {word.lower() for word in words if any(map(str.isalpha, word))}
         # KerasNLP fails on an empty list; single characters are pieces already.
         words = [word for word in words if 1 < len(word) <= _LONGEST]
-        return cls(_learn(words, first, size) if words else first)
+        return cls(_learn(words, first, size) if words else first, known)
 
     def tokenize(self, sentences: Iterable[str]) -> list[list[tuple[str, str]]]:
         """Split sentences into pieces.
@@ -146,6 +151,21 @@ class WordPieces(Tokens):
             for group in self.word_groups(tokens)
         )
         return re.sub(f" ?{JOINER} ?", "", " ".join(words))
+
+    def unknown(self, tokens: Sequence[str]) -> list[int]:
+        """Return the positions of pieces of words that the sentences learned from did not hold.
+
+        Example:
+        >>> pieces = WordPieces(["", "[UNK]", "[START]", "[END]", "casa", "##s"], known=["casa"])
+        >>> pieces.unknown(["[START]", "casa", "casa", "##s", "[END]"])
+        [2, 3]
+        """
+        places = set(super().unknown(tokens))
+        for group in self.word_groups(tokens) if self.known else ():
+            word = "".join(tokens[place].removeprefix(CONTINUATION) for place in group).lower()
+            if word[0].isalpha() and word not in self.known:
+                places |= set(group)
+        return sorted(places)
 
     def word_groups(self, tokens: Sequence[str]) -> list[list[int]]:
         """Return the token positions of each written word.

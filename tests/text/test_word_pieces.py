@@ -330,3 +330,14 @@ def test_sentences_of_the_real_corpus_come_back(shared_data, column):
     for sentence, row, tokens in zip(sentences, ids, learned.tokenize(sentences), strict=True):
         assert learned.join(token for token, _ in tokens) == plain(sentence)
         assert learned.join(learned.words_of(row)) == plain(sentence) or UNKNOWN in row
+
+
+def test_a_word_that_was_not_learned_from_is_unknown_though_pieces_spell_it():
+    pieces = WordPieces.learn(CORPUS, 400)
+    assert {"todavía", "don't", "tom's", "home"} <= pieces.known
+    assert not {"¿", "?", ","} & pieces.known
+    (tokens,) = pieces.split(["Todavía casos, Tom's no so Ж"])
+    unknown = [tokens[place] for place in pieces.unknown(tokens)]
+    whole = pieces.join(unknown).split()
+    assert whole == ["casos", "so", "Ж"]
+    assert WordPieces(pieces.words).unknown(tokens) == [tokens.index("Ж")]
