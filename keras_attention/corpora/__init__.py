@@ -1,16 +1,19 @@
 """Sentence pairs: where they come from, how to split them without a leak, and how to batch them."""
 
+from keras_attention.corpora.alignments import aligned
 from keras_attention.corpora.batches import ROWS, Batches
 from keras_attention.corpora.grammar import AlignedPair, Grammar
 from keras_attention.corpora.shapes import BUCKETS, LONGEST, MOST_SHAPES, bucket_of, fit_shapes
-from keras_attention.corpora.sources import Pair, download_spa_eng, load, read_pairs
+from keras_attention.corpora.sources import LANGUAGES, Pair, download_spa_eng, load, read_pairs
 from keras_attention.corpora.splits import Split, fingerprint, split
 
 __all__ = [
     "AlignedPair",
     "Grammar",
+    "LANGUAGES",
     "Pair",
     "load",
+    "aligned",
     "download_spa_eng",
     "read_pairs",
     "Split",

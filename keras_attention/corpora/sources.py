@@ -13,6 +13,7 @@ SPA_ENG_URL = "https://storage.googleapis.com/download.tensorflow.org/data/spa-e
 SPA_ENG_SHA256 = "0c4fd7825d3d872488d38c157f784e035edab4f2ff0df25a2a208790ecb5b58f"
 SPA_ENG_MEMBER = "spa-eng/spa.txt"
 BUNDLED_PAIRS = 60_000
+LANGUAGES = ("Spanish", "English")  # of the context and of the target
 
 
 class Pair(NamedTuple):

@@ -1,0 +1,42 @@
+"""Gold word alignments of sentence pairs, made by hand and kept without the sentences."""
+
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+
+from keras_attention.corpora.grammar import AlignedPair
+from keras_attention.corpora.sources import Pair
+
+
+def aligned(pairs: Iterable[Pair]) -> list[AlignedPair]:
+    """Return the pairs whose word alignment is known: fifty held-out pairs of spa-eng.
+
+    `data/alignments/README.md` has the rules of alignment. Tokens are words and single marks, as in
+    `keras_attention.text.split_marks`.
+
+    Args:
+        pairs: pairs of a corpus, with `context` (Spanish) and `target` (English).
+
+    Returns:
+        Those that are aligned, in their order, with their links.
+    """
+    links = _links()
+    known = ((pair, links.get(_hash(pair))) for pair in pairs)
+    return [AlignedPair(pair.context, pair.target, found) for pair, found in known if found]
+
+
+def _hash(pair):
+    return hashlib.sha256(f"{pair.target}\t{pair.context}".encode()).hexdigest()
+
+
+@cache
+def _links():
+    """Read the links (context token, target token) by the hash of their pair."""
+    path = resources.files("keras_attention.data") / "alignments" / "spa-eng.tsv"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    rows = (line.split("\t") for line in lines if not line.startswith("#"))
+    return {
+        digest: tuple(tuple(map(int, link.split("-"))) for link in links.split())
+        for digest, links in rows
+    }
