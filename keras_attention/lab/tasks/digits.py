@@ -1,10 +1,11 @@
 """Handwritten digits somewhere on a larger picture, among pieces of other digits.
 
-The 1,797 digits of 8 × 8 pixels come with scikit-learn, so nothing is downloaded. Their source is
+The 1,797 digits of 8 × 8 pixels come with the package, so nothing is downloaded. Their source is
 Alpaydin and Kaynak (1998), Optical recognition of handwritten digits, UCI machine learning
 repository.
 """
 
+from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
@@ -38,15 +39,11 @@ def load_digits() -> tuple[Digits, Digits]:
 
     Returns:
         A pair of `Digits`, 1,347 and 450.
-
-    Raises:
-        ImportError: scikit-learn is not installed.
     """
-    from sklearn import datasets
-
-    bunch = datasets.load_digits()
-    pictures = (bunch.images / 16).astype("float32")
-    labels = bunch.target.astype("int32")
+    path = resources.files("keras_attention.data") / "digits" / "digits.npz"
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        pictures = (arrays["pictures"] / 16).astype("float32")
+        labels = arrays["labels"].astype("int32")
     test = np.arange(len(labels)) % _TEST_EVERY == 0
     return Digits(pictures[~test], labels[~test]), Digits(pictures[test], labels[test])
 
