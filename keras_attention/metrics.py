@@ -156,6 +156,33 @@ def alignment_from_weights(weights: Array) -> set[Link]:
     return {(int(row.argmax()), target) for target, row in enumerate(weights) if row.any()}
 
 
+def spread(weights: Array) -> float:
+    """Return over how many words the rows of a map are spread: e to the power of the mean entropy.
+
+    Args:
+        weights: (T, S), not negative; rows of zeros do not count.
+
+    Returns:
+        From 1, where every row names one word, to S, where all rows are even; 0 if all are zeros.
+
+    Raises:
+        ValueError: the weights are not a matrix of numbers that are 0 or more.
+
+    Example:
+        >>> spread([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
+        2.0
+    """
+    weights = np.asarray(weights, dtype=float)
+    if weights.ndim != 2 or not (weights >= 0).all():
+        raise ValueError(f"weights must be (T, S), 0 or more, got shape {weights.shape}")
+    rows = weights[weights.sum(axis=1) > 0]
+    if not len(rows):
+        return 0.0
+    rows = rows / rows.sum(axis=1, keepdims=True)
+    entropies = -(rows * np.log(np.where(rows > 0, rows, 1.0))).sum(axis=1)
+    return float(np.exp(entropies.mean()))
+
+
 def diagonal_alignment(context_length: int, target_length: int) -> set[Link]:
     """Link every target token to the context token beside it, a baseline that ignores the words.
 

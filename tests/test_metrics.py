@@ -13,6 +13,7 @@ from keras_attention.metrics import (
     bleu,
     chrf,
     diagonal_alignment,
+    spread,
 )
 
 REFERENCES = ["Is he still at home?", "The little house is red.", "We did not see them, Ann!"]
@@ -124,6 +125,18 @@ def test_a_row_with_nothing_to_look_at_gets_no_link_and_of_equal_weights_the_fir
 def test_weights_that_are_no_alignment_are_refused(weights, message):
     with pytest.raises(ValueError, match=message):
         alignment_from_weights(weights)
+
+
+def test_the_spread_of_a_map_is_a_number_of_words():
+    assert spread(np.eye(5)) == pytest.approx(1)
+    assert spread(np.full((3, 7), 0.1)) == pytest.approx(7)  # whatever the sum of a row
+    assert spread([[1, 0, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]]) == pytest.approx(2)  # √(1 · 4)
+    assert spread(np.zeros((2, 3))) == 0
+    row = np.array([0.7, 0.2, 0.1])
+    assert spread([row]) == pytest.approx(np.exp(-(row * np.log(row)).sum()))
+    for wrong in ([1.0, 2.0], [[-0.1, 1.0]], [[np.nan]]):
+        with pytest.raises(ValueError, match=r"must be \(T, S\), 0 or more"):
+            spread(wrong)
 
 
 def test_the_diagonal_of_a_square_is_the_identity():

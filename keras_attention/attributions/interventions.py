@@ -1,0 +1,81 @@
+"""Intervene in a model while it computes: change attention weights, or follow a gradient.
+
+The methods of some layers are replaced for the length of a block. The model must be called in it
+as it is (`model(inputs)`), since a compiled program keeps the methods that it was compiled with.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_attention.layers import MultiHeadAttention
+from keras_attention.types import Array
+
+
+@contextmanager
+def replaced(objects: Iterable[Any], name: str, make: Callable[[int, Any, Any], Any]) -> Iterator:
+    """Replace a method of some objects.
+
+    Args:
+        objects: objects that have the method.
+        name: its name.
+        make: a function, (number of the object, the object, its method) → the other method.
+    """
+    objects = list(objects)
+    for number, each in enumerate(objects):
+        # Past Keras, which would track a function as a part of the layer
+        object.__setattr__(each, name, make(number, each, getattr(each, name)))
+    try:
+        yield
+    finally:
+        for each in objects:
+            object.__delattr__(each, name)
+
+
+def edited(attentions: Iterable[MultiHeadAttention], edit: Callable[[int, Array], Array]) -> Any:
+    """Let multi-head attentions read their values with other weights.
+
+    Args:
+        attentions: the layers.
+        edit: a function, (number of the layer, its weights (B, H, T, S)) → the weights to read
+            with.
+
+    Returns:
+        A context manager.
+    """
+
+    def make(number, layer, attend):
+        def edited_attend(query, memory, state):
+            _, weights, state = attend(query, memory, state)
+            weights = edit(number, weights)
+            read = ops.matmul(ops.cast(weights, memory.values.dtype), memory.values)
+            return layer.project_read(ops.swapaxes(read, 1, 2)), weights, state
+
+        return edited_attend
+
+    return replaced(attentions, "attend", make)
+
+
+def gradient(function: Callable[[Array], Array], at: np.ndarray) -> np.ndarray:
+    """Return the gradient of a function, from an array to a number, on any backend."""
+    backend = keras.backend.backend()
+    if backend == "jax":
+        import jax
+
+        return np.asarray(jax.grad(function)(jax.numpy.asarray(at)))
+    if backend == "torch":
+        import torch
+
+        x = torch.tensor(at, requires_grad=True)
+        return torch.autograd.grad(function(x), x)[0].numpy()
+    import tensorflow as tf
+
+    x = tf.constant(at)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x).numpy()

@@ -1,0 +1,64 @@
+"""`keras-attention attribute`: other evidence of where a word comes from."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_attention.cli.console import warn_of_unknown
+from keras_attention.cli.options import (
+    DEFAULT,
+    TRANSLATOR_HELP,
+    Beam,
+    check_method,
+    translator_first,
+)
+from keras_attention.menu import ATTRIBUTIONS
+
+
+def attribute(
+    sentence: Annotated[
+        list[str],
+        typer.Argument(
+            help=f"{TRANSLATOR_HELP}; the default is `{DEFAULT}`. Then the sentence to translate.",
+            metavar="[TRANSLATOR] SENTENCE",
+            show_default=False,
+        ),
+    ],
+    method: Annotated[
+        str,
+        typer.Option(help="; ".join(f"`{name}`: {what}" for name, what in ATTRIBUTIONS.items())),
+    ] = "alignment",
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the map in this file: .png, .svg, .pdf, …", show_default=False),
+    ] = None,
+    beam: Beam = 1,
+) -> None:
+    """Ask a model in another way where each word of a translation comes from.
+
+    Attention weights are only one kind of evidence. Prints the translation, and for each of its
+    words the source word that the method names, with its part of the evidence.
+    """
+    check_method(method)
+    from keras_attention import attributions, plotting
+    from keras_attention.translation.translator import Translator
+
+    if plot:
+        plotting.check_plot_path(plot)
+    chosen, sentences = translator_first(sentence)
+    if len(sentences) != 1:
+        raise ValueError(f"expected one sentence in quotes, got {len(sentences)}")
+    translator = Translator.load(chosen)
+    translation = translator(sentences[0], beam=beam)
+    if translation.parts:
+        raise ValueError(f"the sentence is too long: it has {len(translation.parts)} parts")
+    shown = attributions.attribute(translator, translation, method)
+    print(translation.text)
+    warn_of_unknown(translation)
+    for word, source, part in attributions.named_words(shown):
+        print(f"  {word}\t{source}\t{part:.2f}")
+    if plot:
+        shown.plot(plot, scale=method)
+        print(f"Map: {plot}", file=sys.stderr)
