@@ -24,6 +24,8 @@ The subpackages and modules, in reading order; each imports only those above it:
   model.
 - `translation`: sentence to `Translation(text, tokens, attention)` with its pictures; saving and
   loading a `Translator`; its scores; a local page that translates what you type.
+- `attributions`: how far a map can be believed: rollout, value norms, relevance and other evidence
+  beside the weights, drawn by the same pictures.
 - `distribution`: runs on several devices, in several processes, on several machines.
 - `export`: a translator for programs without this package: SavedModel, ONNX, CTranslate2.
 - `runs`: one training run, from a corpus to a folder with all results: its settings, heat maps and
@@ -53,6 +55,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submodules=[
         *_TRUNK,
+        "attributions",
         "cli",
         "compiling",
         "corpora",

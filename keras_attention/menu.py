@@ -31,6 +31,21 @@ SCORES = {
     "location": ScoreEntry("LocationScore", "(W q)_j"),
 }
 
+# The translators that come with the package, and what they are
+TRANSLATORS = {"spa-eng-rnn": "an RNN with attention"}
+
+# The maps of `attributions`, and what each asks
+ATTRIBUTIONS = {
+    "attention": "the weights, the mean over layers and heads",
+    "rollout": "the weights, followed through all layers",
+    "value-norms": "the weights times the length of what they weigh",
+    "value-zeroing": "how far the output of a layer turns without a value",
+    "gradient-attention": "the weights times the gradient of the word's probability",
+    "relevance": "the logit of the word, shared out among the inputs layer by layer",
+    "leave-one-out": "the loss of probability without a source word",
+    "alignment": "the same, both ways: does the source word matter most for this word?",
+}
+
 
 def option_names(names: Iterable[str]) -> str:
     """Return names as the command line's help lists them.

@@ -43,6 +43,7 @@ RUN_FILES = [  # what a training run leaves in its folder
     "model.keras",
     "target_vocabulary.txt",
 ]
+PIECES_FILES = sorted([*RUN_FILES, "known_words.txt"])  # the same with word pieces
 
 # Rooms whose tests train and compile much, or start processes: part of the whole suite only.
 THOROUGH_ROOMS = {"benchmarks", "compiling", "distribution", "export", "lab"}
@@ -164,13 +165,13 @@ def programs_are_compiled_where_they_are_the_claim():
 
 @pytest.fixture(autouse=True)
 def programs_are_forgotten(request):
-    """Let JAX forget what it compiled, every hundred tests, and every 75 of models.
+    """Let JAX forget what it compiled, each hundred tests of ops and layers, each fifty of others.
 
     Every program has memory of its own, and maps it: a process with some thousands of them takes
     gigabytes, and crashes at the number of mappings that Linux allows (vm.max_map_count).
     """
     yield
-    often = 75 if "models" in request.path.parts else 100
+    often = 100 if {"ops", "layers"} & set(request.path.parts) else 50
     if "jax" in sys.modules and next(TESTS_RUN) % often == 0:
         gc.collect()
         sys.modules["jax"].clear_caches()
@@ -188,15 +189,15 @@ def shared_data():
 @pytest.fixture
 def dropouts(monkeypatch):
     """Return a list to which every call of a dropout adds whether it drops."""
-    import keras
+    from keras_attention.layers.dropout import Dropout
 
-    drops, original = [], keras.layers.Dropout.call
+    drops, original = [], Dropout.call
 
     def call(self, inputs, training=False):
         drops.append(bool(training))
         return original(self, inputs, training=training)
 
-    monkeypatch.setattr(keras.layers.Dropout, "call", call)
+    monkeypatch.setattr(Dropout, "call", call)
     return drops
 
 

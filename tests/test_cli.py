@@ -17,8 +17,9 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_attention import cli, corpora, models, runs
+from keras_attention.translation.result import Translation
 from keras_attention.translation.translator import Translator
-from tests.conftest import RUN_FILES, files
+from tests.conftest import PIECES_FILES, RUN_FILES, files
 
 
 @pytest.fixture
@@ -168,7 +169,7 @@ WRONG = [
         ("evaluate", "RUN", "--corpus", "small.tsv", "--hypotheses", "half"),
         "half .* it is a folder",
     ),
-    (("translate", "none", "casa"), "there is no model folder none"),
+    (("translate", "runs/none", "casa"), "there is no model folder runs/none"),
     (("translate", "half", "casa"), "half is incomplete: model.keras, context_vocabulary.txt"),
     (("translate", "other", "casa"), "config.json is not the configuration of a model"),
     (("translate", "newer", "casa"), "has format 3, this version of keras_attention reads 2"),
@@ -176,28 +177,29 @@ WRONG = [
     (("translate", "RUN", ""), "nothing to translate in ''"),
     (("translate", "RUN", "   "), "nothing to translate"),
     (("translate", "RUN", "😀"), "nothing to translate in '😀'"),
-    (("translate", "RUN", "zzyzx xyzzy"), "the model knows no word of 'zzyzx xyzzy'"),
-    (("translate", "RUN", "z" * 7001), "the model knows no word of 'zzzz"),
-    (("translate", "RUN", "casa " * 63), "at most 62 words and punctuation marks, got 63"),
+    (("translate", "RUN", "." * 63), "without blanks has at most 62 words .*, got 63"),
     (("translate", "RUN", "casa", " "), "sentence 2: nothing to translate"),
     (("translate", "RUN", "casa", "--max-length", "0"), "max_length must be at least 1, got 0"),
     (("translate", "RUN", "casa", "--temperature", "-1"), "temperature must be 0"),
     (("translate", "RUN", "casa", "--seed", "-1", "--temperature", "1"), "seed must be 0 or above"),
     # What is searched for, refused before the model is loaded
-    (("translate", "none", "casa", "--beam", "0"), "beam must be at least 1, got 0"),
-    (("translate", "none", "casa", "--beam", "2", "--n-best", "3"), "n_best must be .* got 3"),
-    (("translate", "none", "casa", "--top-k", "3"), "top_k and top_p are for sampling"),
-    (("translate", "none", "casa", "--beam", "2", "--temperature", "1"), "not for a beam of 2"),
-    (("evaluate", "none", "--corpus", "small.tsv", "--beam", "-1"), "beam must be at least 1"),
-    (("evaluate", "none", "--corpus", "small.tsv", "--max-length", "0"), "max_length must be"),
-    # Pictures: refused before the model is loaded, or before a sentence is translated
-    (("translate", "none", "casa", "--heads"), "need a file to draw to: --plot FILE.png"),
+    (("translate", "runs/none", "casa", "--beam", "0"), "beam must be at least 1, got 0"),
+    (("translate", "runs/none", "casa", "--beam", "2", "--n-best", "3"), "n_best must be .* got 3"),
+    (("translate", "runs/none", "casa", "--top-k", "3"), "top_k and top_p are for sampling"),
     (
-        ("translate", "none", "casa", "--plot", "a.png", "--heads", "--layers"),
+        ("translate", "runs/none", "casa", "--beam", "2", "--temperature", "1"),
+        "not for a beam of 2",
+    ),
+    (("evaluate", "runs/none", "--corpus", "small.tsv", "--beam", "-1"), "beam must be at least 1"),
+    (("evaluate", "runs/none", "--corpus", "small.tsv", "--max-length", "0"), "max_length must be"),
+    # Pictures: refused before the model is loaded, or before a sentence is translated
+    (("translate", "runs/none", "casa", "--heads"), "need a file to draw to: --plot FILE.png"),
+    (
+        ("translate", "runs/none", "casa", "--plot", "a.png", "--heads", "--layers"),
         "--heads and --layers ask for different pictures",
     ),
     (
-        ("translate", "none", "casa", "--plot", "a.png", "--of", "nothing"),
+        ("translate", "runs/none", "casa", "--plot", "a.png", "--of", "nothing"),
         "--of must be one of cross, encoder, decoder, got 'nothing'",
     ),
     (
@@ -209,32 +211,39 @@ WRONG = [
         "the encoder of this model does not attend to itself",
     ),
     (
-        ("translate", "none", "casa", "--plot", "casa.horse"),
+        ("translate", "runs/none", "casa", "--plot", "casa.horse"),
         "path must end in one of",
     ),
-    (("translate", "none", "casa", "--plot", "casa"), "path must end in one of"),
-    (("translate", "none", "casa", "--dark"), "need a file to draw to: --plot FILE.png"),
-    (("translate", "none", "casa", "--plot", "new/casa.gif"), "existing folder"),
+    (("translate", "runs/none", "casa", "--plot", "casa"), "path must end in one of"),
+    (("translate", "runs/none", "casa", "--dark"), "need a file to draw to: --plot FILE.png"),
+    (("translate", "runs/none", "casa", "--plot", "new/casa.gif"), "existing folder"),
     (
-        ("translate", "none", "casa", "--plot", "a.gif", "--heads"),
+        ("translate", "runs/none", "casa", "--plot", "a.gif", "--heads"),
         "a .gif and --heads ask for different pictures",
     ),
     (
-        ("translate", "none", "casa", "--plot", "a.png", "--text", "--context-rows"),
+        ("translate", "runs/none", "casa", "--plot", "a.png", "--text", "--context-rows"),
         "--text and --context-rows ask for different pictures",
     ),
-    (("translate", "none", "casa", "--plot", "new/casa.png"), "existing folder"),
+    (("translate", "runs/none", "casa", "--plot", "new/casa.png"), "existing folder"),
     (("demo", "--plot", "casa.horse"), "path must end in one of"),
     # The page: likewise
     (
-        ("view", "none", "casa", "--out", "casa.png"),
+        ("view", "runs/none", "casa", "--out", "casa.png"),
         "expected a file ending in .html, got casa.png",
     ),
-    (("view", "none", "casa", "--beam", "0"), "beam must be at least 1, got 0"),
-    (("view", "none", "casa"), "there is no model folder none"),
+    (("view", "runs/none", "casa", "--beam", "0"), "beam must be at least 1, got 0"),
+    (("view", "runs/none", "casa"), "there is no model folder runs/none"),
     (("view", "RUN", "  "), "nothing to translate"),
+    (("attribute", "RUN", "casa", "--method", "guess"), "one of attention, .*, got 'guess'"),
+    (("attribute", "RUN", "casa", "--plot", "new/a.png"), "existing folder"),
+    (
+        ("attribute", "RUN", "casa", "--method", "relevance", "--plot", "a.png"),
+        "needs a Transformer, got the model rnn",
+    ),
+    (("attribute", "RUN", "casa " * 63), "too long: it has 2 parts"),
+    (("attribute", "RUN"), "expected one sentence in quotes, got 0"),
     (("demo", "--sentence", " "), "nothing to translate"),
-    (("demo", "--sentence", "zzyzx"), "the model knows no word of 'zzyzx'"),
 ]
 
 
@@ -293,7 +302,7 @@ def test_a_full_disk_is_one_line(run, tiny_run, tmp_path, full_disk):
     assert "File too large" in errors
     with full_disk(101):
         status, _, errors = run(
-            "translate", tiny_run.folder, tiny_run.validation[0].context, "--plot", "casa.png"
+            "translate", tiny_run.folder, tiny_run.train[0].context, "--plot", "casa.png"
         )
     assert_one_line(status, errors)
     assert files(tmp_path) == ["small.tsv"]
@@ -320,14 +329,14 @@ def test_a_process_prints_one_line_and_nothing_else(tmp_path):
         pytest.skip(f"the package is not installed: there is no {script}")
     environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
     result = subprocess.run(
-        [script, "translate", "none", "casa"],
+        [script, "translate", "runs/none", "casa"],
         cwd=tmp_path,
         env=environment,
         capture_output=True,
         text=True,
     )
-    assert result.returncode == 2
-    assert result.stderr == "keras-attention: error: there is no model folder none\n"
+    assert_one_line(result.returncode, result.stderr)
+    assert "there is no model folder runs/none" in result.stderr
     assert result.stdout == ""
     assert files(tmp_path) == []
 
@@ -340,7 +349,7 @@ def loaded(tiny_run, monkeypatch):
     """Spare the time to load and compile the tiny model again; return its folder."""
 
     def load(folder):
-        assert folder == tiny_run.folder
+        assert str(folder) == str(tiny_run.folder)
         return tiny_run.translator
 
     monkeypatch.setattr(Translator, "load", load)
@@ -349,13 +358,36 @@ def loaded(tiny_run, monkeypatch):
 
 @pytest.fixture
 def sentences(tiny_run):
-    return [pair.context for pair in tiny_run.validation[:3]]
+    """Sentences of which the tiny model knows every word."""
+    return [pair.context for pair in tiny_run.train[:3]]
 
 
 def test_a_sentence_is_translated(run, tiny_run, sentences):
     status, out, errors = run("translate", tiny_run.folder, sentences[0])
     assert (status, errors) == (0, "")
     assert out == tiny_run.translator(sentences[0]).text + "\n"
+
+
+def test_unknown_words_are_named_and_the_rest_is_translated(run, loaded, sentences):
+    unknown = " ".join(f"zz{letter}" for letter in "abcdefg")
+    status, out, errors = run("translate", loaded, f"{sentences[0]} {unknown} {'z' * 99}")
+    assert (status, bool(out.strip())) == (0, True)
+    named = ", ".join(f"“zz{letter}”" for letter in "abcde")
+    assert errors == f"the model does not know {named} and 3 more\n"
+    _, _, errors = run("translate", loaded, "z" * 99)
+    assert errors == f"the model does not know “{'z' * 40}…”\n"
+
+
+def test_a_text_longer_than_the_model_takes_is_one_line_with_a_picture_a_part(
+    run, loaded, sentences, tmp_path
+):
+    text = f"{sentences[0]} {'casa ' * 60}. {sentences[0]}"
+    status, out, errors = run(
+        "translate", loaded, text, "--plot", "casa.png", "--max-length", "3", "--heads"
+    )
+    assert (status, len(out.splitlines())) == (0, 1)
+    assert files(tmp_path) == [f"casa-{number}.png" for number in (1, 2, 3)]
+    assert errors.count("Attention: casa-") == 3
 
 
 def test_sentences_and_lines_are_translated_in_their_order(run, tiny_run, loaded, sentences):
@@ -394,6 +426,29 @@ def test_the_attention_is_drawn(run, loaded, sentences, tmp_path, name, beginnin
     assert (status, errors) == (0, f"Attention: {name}\n")
     assert (tmp_path / name).read_bytes().startswith(beginning)
     assert files(tmp_path) == [name]
+
+
+def test_beside_the_weights_is_where_words_come_from_unless_others_are_asked_for(
+    run, loaded, sentences, monkeypatch
+):
+    drawn = []
+    for name in ("plot_alignment", "plot", "plot_grid"):
+
+        def draw(translation, path, name=name, **options):
+            drawn.append((name, options))
+
+        monkeypatch.setattr(Translation, name, draw)
+    for options in ((), ("--pieces", "--context-rows"), ("--weights-only",), ("--layer", "1")):
+        status, _, _ = run("translate", loaded, sentences[0], "--plot", "casa.png", *options)
+        assert status == 0
+    rows = {"orientation": "context_rows"}
+    whole = {"of": "cross", "layer": None, "head": None, "pieces": False}
+    assert drawn == [
+        ("plot_alignment", {"pieces": False}),
+        ("plot_alignment", {"pieces": True, **rows}),
+        ("plot", whole),
+        ("plot", {**whole, "layer": 1}),
+    ]
 
 
 def test_the_attention_is_drawn_as_text_and_word_by_word(run, loaded, sentences, tmp_path):
@@ -465,33 +520,71 @@ def test_a_page_shows_where_the_model_looked(run, tiny_run, sentences, tmp_path)
     data = json.loads(re.search(r'<script type="application/json".*?>(.*?)</script>', page)[1])
     assert data["source"] == sentences[0]
     assert len(data["candidates"]) == 2
+    assert [panel["name"] for panel in data["panels"]][
+        -1
+    ] == "translation → sentence: alignment by leave-one-out"
 
 
-def test_the_demo_trains_scores_translates_and_draws(run, short_pairs, tmp_path, monkeypatch):
+def test_a_page_has_the_evidence_that_is_asked_for(run, loaded, sentences, tmp_path):
+    methods = ("--method", "leave-one-out", "--method", "attention")
+    assert run("view", loaded, sentences[0], *methods)[0] == 0
+    page = (tmp_path / "view.html").read_text(encoding="utf-8")
+    for method in methods[1::2]:
+        assert f"translation → sentence: {method}" in page
+    assert "sentence: alignment" not in page
+    status, _, errors = run("view", loaded, sentences[0], "--method", "guess")
+    assert_one_line(status, errors)
+    assert "--method must be one of attention" in errors
+
+
+def test_words_are_attributed_to_words(run, loaded, tiny_run, sentences, tmp_path):
+    options = ("--method", "leave-one-out", "--plot", "map.png")
+    status, out, errors = run("attribute", loaded, sentences[0], *options)
+    assert (status, errors) == (0, "Map: map.png\n")
+    text, *rows = out.splitlines()
+    assert text == tiny_run.translator(sentences[0]).text
+    rows = [row.split("\t") for row in rows]
+    assert [word.strip() for word, _, _ in rows] == text.replace(".", " .").split()
+    assert all(0 <= float(part) <= 1 for _, _, part in rows)
+    assert files(tmp_path) == ["map.png"]
+
+
+def test_the_demo_translates_then_trains_scores_and_draws(
+    run, tiny_run, short_pairs, tmp_path, monkeypatch
+):
     parts = corpora.Split(short_pairs[:73], short_pairs[73:84], short_pairs[84:])
     settings = {"units": 17, "vocabulary": 211, "batch_size": 13, "epochs": 1, "steps": 5}
     monkeypatch.setattr(cli.demo, "DEMO_SETTINGS", settings)
     monkeypatch.setattr(corpora, "load", lambda source: short_pairs)
     monkeypatch.setattr(corpora, "split", lambda pairs: parts)
+    shipped = {cli.options.DEFAULT: tiny_run.translator}  # in place of the large one
+    load = Translator.load
+    monkeypatch.setattr(Translator, "load", lambda name: shipped.get(name) or load(name))
     sentence = short_pairs[0].context
 
     status, out, errors = run("demo", "--sentence", sentence)
     assert (status, errors) == (0, "")
-    assert out.index(cli.demo.DEMO_TIME) < out.index("val_loss")  # how long it takes, beforehand
-    assert "73 training pairs, 11 validation pairs, 13 held out" in out
-    assert re.search(r"BLEU, as written +\d+\.\d", out)
-    assert re.search(r"alignment error rate +\d\.\d{3} .* a diagonal has \d\.\d{3}", out)
-    assert f"\n  {sentence}\n  → " in out
-    assert out.endswith("Attention: heatmap.png\n")
-    assert (tmp_path / "heatmap.png").read_bytes().startswith(b"\x89PNG")
+    first, second = out.split("Now a small model learns.")
+    assert f"\n  {sentence}\n  → {tiny_run.translator(sentence).text}\n" in f"\n{first}"
+    assert "Attention: heatmap.png" in first
+    assert second.index(cli.demo.DEMO_TIME) < second.index("val_loss")  # how long, beforehand
+    assert "73 training pairs, 11 validation pairs, 13 held out" in second
+    assert re.search(r"BLEU, as written +\d+\.\d", second)
+    assert re.search(r"alignment error rate +\d\.\d{3} .* a diagonal \d\.\d{3}", second)
+    assert f"\n  {sentence}\n  → " in second
+    assert out.endswith("Attention: heatmap-learned.png\n")
+    for name in ("heatmap.png", "heatmap-learned.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     assert files(tmp_path / "runs" / "demo") == RUN_FILES
 
-    # A second time it is not trained again.
-    status, out, errors = run("demo", "--plot", "again.svg", "--sentence", short_pairs[1].context)
+    # A second time it is not trained again, and several sentences have numbered pictures.
+    monkeypatch.setattr(cli.demo, "DEMO_SENTENCES", (sentence, short_pairs[1].context))
+    status, out, errors = run("demo", "--plot", "again.svg")
     assert (status, errors) == (0, "")
     assert "Found the model of an earlier demo in runs/demo" in out
     assert "Epoch" not in out
-    assert (tmp_path / "again.svg").exists()
+    for name in ("again-1.svg", "again-2.svg", "again-learned.svg"):
+        assert (tmp_path / name).exists()
 
 
 # The Transformer
@@ -511,7 +604,7 @@ def transformer(tiny_run, tmp_path):
 def test_a_transformer_shows_its_layers_and_heads(
     run, transformer, tiny_run, tmp_path, monkeypatch
 ):
-    sentence = tiny_run.validation[0].context
+    sentence = tiny_run.train[0].context
     # it is loaded once, and so has its programs once
     monkeypatch.setattr(Translator, "load", functools.cache(Translator.load))
     for number, choice in enumerate((["--layers"], ["--layer", "2", "--head", "3", "--pieces"])):
@@ -536,8 +629,8 @@ def test_a_transformer_trains_and_translates(run, tiny_run, tmp_path, monkeypatc
     ]
     status, out, errors = run("train", "--model", "transformer", "--out", "run", *options)
     assert (status, errors) == (0, "")
-    assert files(tmp_path / "run") == RUN_FILES
-    sentence = tiny_run.validation[0].context
+    assert files(tmp_path / "run") == PIECES_FILES
+    sentence = tiny_run.train[0].context
 
     monkeypatch.setattr(Translator, "load", functools.cache(Translator.load))
     three = ("--beam", "3", "--n-best", "3")
@@ -556,7 +649,7 @@ def test_a_transformer_trains_and_translates(run, tiny_run, tmp_path, monkeypatc
 
 
 def test_a_translation_that_stops_at_its_limit_says_so(run, tiny_run):
-    sentence = tiny_run.validation[0].context
+    sentence = tiny_run.train[0].context
     status, _, errors = run("translate", str(tiny_run.folder), sentence, "--max-length", "1")
     assert status == 0
     assert "stopped after 1 tokens, before the end: --max-length allows more" in errors

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 
 from keras_attention.cli import (
+    attribute,
     compare,
     compile_check,
     demo,
@@ -36,6 +37,7 @@ for command in (
     train.train,
     translate.translate,
     view.view,
+    attribute.attribute,
     serve.serve,
     evaluate.evaluate,
     export.export,

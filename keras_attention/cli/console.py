@@ -3,10 +3,12 @@
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # it loads Keras, which the commands import only when they need it
     from keras_attention.translation.evaluation import Report
+    from keras_attention.translation.result import Translation
 
 
 def print_report(report: "Report") -> None:
@@ -34,6 +36,19 @@ def lines_of_standard_input() -> list[str]:
     if not lines:
         raise ValueError("standard input is empty; expected one sentence per line")
     return lines
+
+
+def numbered(path: Path, count: int) -> list[Path]:
+    """Return the paths of some files: the path itself, or with a number each."""
+    if count == 1:
+        return [path]
+    return [path.with_stem(f"{path.stem}-{number}") for number in range(1, count + 1)]
+
+
+def warn_of_unknown(translation: "Translation") -> None:
+    """Name on stderr the words of a sentence that the model does not know."""
+    if translation.unknown_words:
+        print(translation.remark_on_unknown, file=sys.stderr)
 
 
 def progress(description: str) -> Callable[[Iterable[Any]], Iterable[Any]]:

@@ -5,9 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from keras_attention.cli.console import print_report, verbosity
+from keras_attention.cli.console import numbered, print_report, verbosity, warn_of_unknown
+from keras_attention.cli.options import DEFAULT
 
-DEMO_SENTENCE = "¿Comieron los niños la manzana roja?"
+DEMO_SENTENCES = (
+    "Los niños comieron la manzana roja.",
+    "Mi hermana mayor compró una casa blanca cerca del mar.",
+    "¿Dónde puedo comprar un billete de tren?",
+)
 DEMO_SETTINGS: dict[str, Any] = {
     "units": 32,
     "vocabulary": 1000,
@@ -19,29 +24,54 @@ DEMO_TIME = "less than a minute on two CPU cores"
 
 
 def demo(
-    sentence: Annotated[str, typer.Option(help="A Spanish sentence of your own.")] = DEMO_SENTENCE,
+    sentence: Annotated[
+        str | None,
+        typer.Option(help="A Spanish sentence of your own.", show_default="three sentences"),
+    ] = None,
     plot: Annotated[Path, typer.Option(help="File of the heat map.")] = Path("heatmap.png"),
     out: Annotated[Path, typer.Option(help="Folder of the model; trained once, then reused.")] = (
         Path("runs/demo")
     ),
 ) -> None:
-    """Train on the bundled corpus, score, translate a sentence and draw its attention.
+    """Translate with what comes with the package, then see how a model learns.
 
-    Needs no download and takes a minute or two. The corpus comes from a small grammar, so the
-    sentence should use its words: people, animals, food and things, in the present or past tense.
+    Draws where the words of each translation come from: `heatmap.png`, or `heatmap-1.png`, … for
+    several sentences. Then trains a small model on the bundled corpus in a minute or two, scores
+    it, and draws the first sentence again with it: `heatmap-learned.png`. The bundled corpus comes
+    from a small grammar of people, animals, food and things, so this model knows few words.
     """
-    from keras_attention import corpora, plotting, runs, text
-    from keras_attention.cli.heap import keep_freed_memory
-    from keras_attention.translation import evaluation
+    from keras_attention import plotting
+    from keras_attention.text import SPECIAL_WORDS, Vocabulary
     from keras_attention.translation.translator import read_sentences
 
-    keep_freed_memory()
     plotting.check_plot_path(plot)
-    read_sentences([sentence], text.Vocabulary(text.SPECIAL_WORDS))
-    print("Generating the bundled corpus …")
+    sentences = [sentence] if sentence else list(DEMO_SENTENCES)
+    read_sentences(sentences, Vocabulary(SPECIAL_WORDS))
+    _translate(sentences, plot)
+    _learn(sentences[0], plot.with_stem(f"{plot.stem}-learned"), out)
+
+
+def _translate(sentences, plot):
+    """Translate with the translator that comes with the package, and draw."""
+    from keras_attention.translation.translator import Translator
+
+    translations = Translator.load(DEFAULT)(sentences)
+    drawn = [each for translation in translations for each in translation.sentences]
+    for path, translation in zip(numbered(plot, len(drawn)), drawn, strict=True):
+        translation.plot_alignment(path)
+        print(f"  {translation.source}\n  → {translation.text}\n  Attention: {path}\n")
+        warn_of_unknown(translation)
+
+
+def _learn(sentence, plot, out):
+    """Train on the bundled corpus, score, and draw a sentence."""
+    from keras_attention import corpora, runs
+    from keras_attention.cli.heap import keep_freed_memory
+    from keras_attention.translation import evaluation
+
+    keep_freed_memory()
+    print("Now a small model learns. Generating the bundled corpus …")
     parts = corpora.split(corpora.load("bundled"))
-    known = {word for pair in parts.train for word in text.normalize(pair.context).split()}
-    read_sentences([sentence], text.Vocabulary([*text.SPECIAL_WORDS, *known]), refuse_unknown=True)
     print(
         f"  {len(parts.train):,} training pairs, {len(parts.validation):,} validation pairs, "
         f"{len(parts.test):,} held out for the scores"
@@ -56,10 +86,11 @@ def demo(
     print_report(evaluation.evaluate(translator, parts.test))
     rates = evaluation.alignment_error_rates(translator, parts.test)
     print(
-        f"alignment error rate  {rates.attention:.3f}  (the attention against the gold alignment; "
-        f"a diagonal has {rates.diagonal:.3f})"
+        f"alignment error rate  {rates.alignment:.3f}  (leaving words out, against the gold "
+        f"alignment; the attention has {rates.attention:.3f}, a diagonal {rates.diagonal:.3f})"
     )
-    translation = translator(sentence)
-    print(f"\n  {sentence}\n  → {translation.text}\n")
-    translation.plot(plot)
+    (translation, *_) = translator(sentence).sentences
+    print(f"\n  {translation.source}\n  → {translation.text}\n")
+    warn_of_unknown(translation)
+    translation.plot_alignment(plot)
     print(f"Attention: {plot}")

@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from keras_attention.cli.console import print_report, progress
-from keras_attention.cli.options import BatchSize, Beam, LengthPenalty, MaxLength, Run
+from keras_attention.cli.options import DEFAULT, BatchSize, Beam, Chosen, LengthPenalty, MaxLength
 
 
 def evaluate(
-    run: Run,
     corpus: Annotated[
         str, typer.Option(help="`spa-eng`, `bundled`, or a file with English⇥Spanish lines.")
     ],
+    chosen: Chosen = DEFAULT,
     part: Annotated[
         str, typer.Option(help="`all` of the corpus, or its `train`, `validation` or `test` part.")
     ] = "all",
@@ -39,7 +39,7 @@ def evaluate(
     pairs = corpora.load(corpus)
     if part != "all":
         pairs = getattr(corpora.split(pairs), part)
-    translator = Translator.load(run)
+    translator = Translator.load(chosen)
     with storage.written_whole(hypotheses) if hypotheses else nullcontext() as path:
         report = evaluation.evaluate(
             translator,

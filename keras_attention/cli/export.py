@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from keras_attention.cli.options import Run
+from keras_attention.cli.options import DEFAULT, Chosen
 
 
 def _of_search(description, default):
@@ -15,7 +15,6 @@ def _of_search(description, default):
 
 
 def export(
-    run: Run,
     kind: Annotated[
         str,
         typer.Option(
@@ -23,6 +22,7 @@ def export(
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write.", show_default=False)],
+    chosen: Chosen = DEFAULT,
     beam: Annotated[
         int | None,
         _of_search("SavedModel: number of hypotheses of beam search; 1 is greedy.", "1"),
@@ -65,5 +65,5 @@ def export(
     from keras_attention.translation.translator import Translator
 
     decoding.check_options(**options)
-    write(Translator.load(run), kind, out, force=force, **options)
+    write(Translator.load(chosen), kind, out, force=force, **options)
     print(f"Exported as {kind}: {out}", file=sys.stderr)

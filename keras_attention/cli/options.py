@@ -2,16 +2,23 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from keras_attention.menu import ATTRIBUTIONS, TRANSLATORS
 from keras_attention.runs.settings import TRANSFORMER, TUTORIAL, Settings
 
-Run = Annotated[Path, typer.Argument(help="The folder that `train` wrote.", show_default=False)]
+DEFAULT, *_ = TRANSLATORS
+TRANSLATOR_HELP = "A folder that `train` wrote, or " + ", or ".join(
+    f"`{name}`, {description} that comes with the package"
+    for name, description in TRANSLATORS.items()
+)
+Chosen = Annotated[str, typer.Argument(help=f"{TRANSLATOR_HELP}.", metavar="TRANSLATOR")]
 Out = Annotated[Path, typer.Option(help="Folder for all results.", show_default=False)]
 BatchSize = Annotated[int, typer.Option(min=1, help="Sentences in a batch.")]
 
@@ -29,6 +36,26 @@ LengthPenalty = Annotated[
     ),
 ]
 MaxLength = Annotated[int, of_search("Largest number of tokens in a translation.")]
+
+
+def translator_first(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """Part arguments into a translator, which may be left out, and sentences.
+
+    The first argument is a translator if it is the name of one, if there is a folder of that name,
+    or if it is a path: one word with a separator of paths.
+
+    Example:
+    >>> translator_first(["runs/mine", "¿Dónde estás?"])
+    ('runs/mine', ['¿Dónde estás?'])
+    >>> translator_first(["¿Dónde estás?", "Estoy en casa."])
+    ('spa-eng-rnn', ['¿Dónde estás?', 'Estoy en casa.'])
+    """
+    first, *others = arguments or [""]
+    is_path = len(first.split()) == 1 and any(each in first for each in ("/", os.sep))
+    # Unlike Path.is_dir, this takes any sentence, however long
+    if first in TRANSLATORS or is_path or os.path.isdir(first):
+        return first, others
+    return DEFAULT, list(arguments)
 
 
 def with_settings(
@@ -93,3 +120,13 @@ def _shown(setting: Field, value: Any) -> str:
         return f"{value:g}" if isinstance(value, float) else str(value)
     on, off = setting.metadata["flags"][0].split("/")
     return (on if value else off).removeprefix("--")
+
+
+def check_method(method: str) -> None:
+    """Check that there is an attribution of this name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if method not in ATTRIBUTIONS:
+        raise ValueError(f"--method must be one of {', '.join(ATTRIBUTIONS)}, got {method!r}")

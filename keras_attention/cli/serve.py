@@ -5,12 +5,12 @@ from typing import Annotated
 import typer
 
 from keras_attention.cli.console import progress
-from keras_attention.cli.options import Run
+from keras_attention.cli.options import DEFAULT, Chosen
 from keras_attention.translation import web
 
 
 def serve(
-    run: Run,
+    chosen: Chosen = DEFAULT,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = web.PORT,
     host: Annotated[
         str,
@@ -34,6 +34,6 @@ def serve(
     web.check_address(host, port)
     from keras_attention.translation.translator import Translator
 
-    translator = Translator.load(run)
+    translator = Translator.load(chosen)
     web.warm_up(translator, progress("Warming up"))
     web.serve(translator, host, port, open_browser)

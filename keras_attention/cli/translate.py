@@ -7,8 +7,22 @@ from typing import Annotated, Any
 
 import typer
 
-from keras_attention.cli.console import lines_of_standard_input, progress
-from keras_attention.cli.options import BatchSize, Beam, LengthPenalty, MaxLength, Run, of_search
+from keras_attention.cli.console import (
+    lines_of_standard_input,
+    numbered,
+    progress,
+    warn_of_unknown,
+)
+from keras_attention.cli.options import (
+    DEFAULT,
+    TRANSLATOR_HELP,
+    BatchSize,
+    Beam,
+    LengthPenalty,
+    MaxLength,
+    of_search,
+    translator_first,
+)
 
 _DIFFERENT_PICTURES = (
     *(("--heads", "--layers"), ("--head", "--heads"), ("--layer", "--layers")),
@@ -23,10 +37,14 @@ def _of_picture(*names, **options):
 
 
 def translate(
-    run: Run,
     sentences: Annotated[
         list[str] | None,
-        typer.Argument(help="Sentences; default: lines from standard input.", show_default=False),
+        typer.Argument(
+            help=f"{TRANSLATOR_HELP}; the default is `{DEFAULT}`. Then sentences; without any, "
+            "lines from standard input.",
+            metavar="[TRANSLATOR] SENTENCE",
+            show_default=False,
+        ),
     ] = None,
     as_json: Annotated[
         bool,
@@ -35,10 +53,13 @@ def translate(
     plot: Annotated[
         Path | None,
         _of_picture(
-            help="Draw the attention in this file: .png, .svg, .pdf, …; a .gif shows it word by "
-            "word."
+            help="Draw where the model looks, and where the words come from, in this file: .png, "
+            ".svg, .pdf, …; a .gif shows where it looks word by word."
         ),
     ] = None,
+    weights_only: Annotated[
+        bool, _of_picture("--weights-only", help="Draw only where the model looks: the weights.")
+    ] = False,
     layer: Annotated[
         int | None, _of_picture(help="Draw this layer, counted from 1, instead of the mean.")
     ] = None,
@@ -85,7 +106,11 @@ def translate(
 ) -> None:
     """Translate sentences, or lines from standard input, and draw the attention.
 
-    With several sentences, `--plot casa.png` writes `casa-1.png`, `casa-2.png`, …
+    Beside the attention weights, the picture shows where each word comes from: without which source
+    word the model would not expect it. The options of the picture choose other weights.
+
+    With several sentences, `--plot casa.png` writes `casa-1.png`, `casa-2.png`, … A text that is
+    longer than the model takes is cut into sentences, and each has its picture.
     """
     from keras_attention import decoding, plotting
     from keras_attention.translation.result import check_choice
@@ -105,30 +130,34 @@ def translate(
         "top_p": top_p,
     }
     decoding.check_options(**search)
-    draw, picture = _picture(plot, layer, head, heads, layers, text, of, pieces, dark, context_rows)
+    draw, picture = _picture(
+        plot, weights_only, layer, head, heads, layers, text, of, pieces, dark, context_rows
+    )
+    chosen, sentences = translator_first(sentences or ())
     sentences = sentences or lines_of_standard_input()
-    translator = Translator.load(run)
+    translator = Translator.load(chosen)
     check_choice(translator.heads(of), of, layer, head)
     translations = translator(
         sentences,
         **search,
         attention=bool(plot or as_json),
-        refuse_unknown=True,
         batch_size=batch_size,
         seed=seed,
         progress=progress("Translating"),
     )
-    for number, translation in enumerate(translations, start=1):
+    for translation in translations:
         _print(translation, as_json, n_best)
-        if plot:
-            several = len(translations) > 1
-            path = plot.with_stem(f"{plot.stem}-{number}") if several else plot
+        if not as_json:
+            warn_of_unknown(translation)
+    if plot:
+        drawn = [each for translation in translations for each in translation.sentences]
+        for path, translation in zip(numbered(plot, len(drawn)), drawn, strict=True):
             with plotting.page_style(dark):
                 getattr(translation, draw)(path, **picture)
             print(f"Attention: {path}", file=sys.stderr)
 
 
-def _picture(plot, layer, head, heads, layers, text, of, pieces, dark, context_rows):
+def _picture(plot, weights_only, layer, head, heads, layers, text, of, pieces, dark, context_rows):
     """Return the method of `Translation` that draws the chosen picture, and its options.
 
     Raises:
@@ -142,7 +171,7 @@ def _picture(plot, layer, head, heads, layers, text, of, pieces, dark, context_r
         **{"--text": text, "--context-rows": context_rows, "a .gif": moves},
     }
     chosen = [name for name, value in chosen.items() if value is not None and value is not False]
-    if not plot and (chosen or pieces or dark or of != "cross"):
+    if not plot and (chosen or pieces or dark or weights_only or of != "cross"):
         raise ValueError("the options of the picture need a file to draw to: --plot FILE.png")
     for one, other in _DIFFERENT_PICTURES:
         if one in chosen and other in chosen:
@@ -151,9 +180,12 @@ def _picture(plot, layer, head, heads, layers, text, of, pieces, dark, context_r
         raise ValueError("--layers draws the mean of the heads: give it without --head")
     if of not in KINDS_OF_ATTENTION:
         raise ValueError(f"--of must be one of {', '.join(KINDS_OF_ATTENTION)}, got {of!r}")
-    picture = {"of": of, "layer": layer, "pieces": pieces}
+    picture = {"pieces": pieces}
     if context_rows:
         picture["orientation"] = "context_rows"
+    if of == "cross" and not weights_only and set(chosen) <= {"--context-rows"}:
+        return "plot_alignment", picture
+    picture |= {"of": of, "layer": layer}
     if heads or layers:
         return "plot_grid", {**picture, "by": "heads" if heads else "layers"}
     draw = "animate" if moves else "plot_text" if text else "plot"

@@ -6,13 +6,36 @@ from typing import Annotated, Any
 
 import typer
 
-from keras_attention.cli.options import Beam, LengthPenalty, MaxLength, Run
+from keras_attention.cli.console import numbered, warn_of_unknown
+from keras_attention.cli.options import (
+    DEFAULT,
+    TRANSLATOR_HELP,
+    Beam,
+    LengthPenalty,
+    MaxLength,
+    check_method,
+    translator_first,
+)
 
 
 def view(
-    run: Run,
-    sentence: Annotated[str, typer.Argument(help="The sentence to translate.", show_default=False)],
+    sentence: Annotated[
+        list[str],
+        typer.Argument(
+            help=f"{TRANSLATOR_HELP}; the default is `{DEFAULT}`. Then the sentence to translate.",
+            metavar="[TRANSLATOR] SENTENCE",
+            show_default=False,
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("view.html"),
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            help="Other evidence to choose on the page, as in `attribute`; may be repeated.",
+            show_default="alignment",
+        ),
+    ] = None,
     beam: Beam = 1,
     length_penalty: LengthPenalty = 0.6,
     max_length: MaxLength = 50,
@@ -23,7 +46,9 @@ def view(
     words or pieces of words. With `--beam 4` the page also lists the other hypotheses. It is a
     single file that loads nothing from the network: open it in any browser, or send it to somebody.
     """
-    from keras_attention import decoding
+    for method in methods or ():
+        check_method(method)
+    from keras_attention import attributions, decoding
     from keras_attention.plotting.interactive import check_view_path
     from keras_attention.translation.translator import Translator
 
@@ -35,8 +60,18 @@ def view(
         "n_best": beam,
     }
     decoding.check_options(**search)
-    translator = Translator.load(run)
-    translation = translator(sentence, **search, refuse_unknown=True)
-    translation.view(out)
+    chosen, sentences = translator_first(sentence)
+    if len(sentences) != 1:
+        raise ValueError(f"expected one sentence in quotes, got {len(sentences)}")
+    translator = Translator.load(chosen)
+    translation = translator(sentences[0], **search)
     print(translation.text)
-    print(f"Attention: {out}", file=sys.stderr)
+    warn_of_unknown(translation)
+    pages = numbered(out, len(translation.sentences))
+    for page, part in zip(pages, translation.sentences, strict=True):
+        maps = {
+            method: attributions.attribute(translator, part, method).weights["cross_attention"]
+            for method in methods or ()
+        }
+        part.view(page, maps or None)
+        print(f"Attention: {page}", file=sys.stderr)

@@ -11,7 +11,8 @@ import numpy as np
 
 from keras_attention.layers import TransformerEncoderLayer
 from keras_attention.text import END, SPECIAL_WORDS, START, UNKNOWN
-from keras_attention.translation.translator import CONTEXT_FILE, TARGET_FILE, Translator
+from keras_attention.translation.folders import CONTEXT_FILE, TARGET_FILE
+from keras_attention.translation.translator import Translator
 
 _BLANK = "<blank>"  # CTranslate2 needs a word for each id, none of them empty
 _MOST_POSITIONS = 1024  # the longest sentence of CTranslate2

@@ -30,12 +30,8 @@ from keras_attention import __version__, models
 from keras_attention.decoding import check_options
 from keras_attention.export.formats import check_backend
 from keras_attention.text import END, PADDING, START, UNKNOWN
-from keras_attention.translation.translator import (
-    CONFIG_FILE,
-    CONTEXT_FILE,
-    TARGET_FILE,
-    Translator,
-)
+from keras_attention.translation.folders import CONFIG_FILE, CONTEXT_FILE, TARGET_FILE
+from keras_attention.translation.translator import Translator
 
 OPSET = 17
 

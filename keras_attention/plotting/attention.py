@@ -1,6 +1,5 @@
 """Heat maps of attention weights: from arrays and token lists to matplotlib."""
 
-import operator
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,8 +10,6 @@ from keras_attention.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_LINK_COLOR = "#f5a300"
 
 
 def plot_attention(
@@ -26,6 +23,7 @@ def plot_attention(
     orientation: str = "target_rows",
     axis_names: tuple[str, str] | list[str] = ("target", "context"),
     vmax: float | None = None,
+    scale: str = "attention weight",
     title: str | None = None,
     ax: "Axes | None" = None,
     path: Path | str | None = None,
@@ -52,6 +50,7 @@ def plot_attention(
             attends to itself, `("context", "context")`.
         vmax: the weight drawn darkest, by default the largest in the picture; the palest is always
             0. Pass 1 to make pictures comparable.
+        scale: what the numbers are, beside the scale of colours.
         title: a line above the picture, drawn unchanged.
         ax: matplotlib axes to draw into; by default a new figure, large enough for the words.
         path: file to save to; its extension sets the format (`.png`, `.svg`, `.pdf`, …).
@@ -76,7 +75,7 @@ def plot_attention(
         context_tokens, target_tokens, unknown_context, unknown_target, axis_names
     )
     grid = heatmaps.as_grid("weights", weights, len(rows.words), len(columns.words))
-    pairs = _as_links(links, len(columns.words), len(rows.words))
+    pairs = heatmaps.as_links(links, len(columns.words), len(rows.words))
     if heatmaps.has_context_rows(orientation):
         grid, rows, columns, pairs = grid.T, columns, rows, [(t, s) for s, t in pairs]
     vmax = heatmaps.as_vmax(vmax, [grid])
@@ -91,33 +90,18 @@ def plot_attention(
         cell = min(box.height / grid.shape[0], box.width / grid.shape[1])
     size = _font_size(cell)
     image = heatmaps.draw_cells(ax, grid, vmax, columns.runs_left)
-    _draw_links(ax, pairs, cell)
+    heatmaps.draw_links(ax, pairs, cell)
     heatmaps.draw_rows(ax, rows, size)
     heatmaps.draw_columns(ax, columns, size, cell)
     # As high as the cells, whatever the size of the axes.
     inch = 1 / cell / grid.shape[1]
-    heatmaps.draw_color_bar(image, ax.inset_axes((1 + 0.16 * inch, 0, 0.14 * inch, 1)))
+    heatmaps.draw_color_bar(image, ax.inset_axes((1 + 0.16 * inch, 0, 0.14 * inch, 1)), scale)
     heatmaps.draw_notes(ax, bool(rows.unknown or columns.unknown), bool(pairs))
     if title:
         heatmaps.draw_title(ax, title.translate(boxes), 12, pad=10)
     if path is not None:
         save(ax.figure, path)
     return ax
-
-
-def _as_links(links, context_length, target_length):
-    """Return the links as a sorted list of checked pairs `(context, target)`."""
-    try:
-        pairs = {(operator.index(s), operator.index(t)) for s, t in links or ()}
-    except (TypeError, ValueError):
-        raise ValueError(f"links must be pairs (context, target), got {links!r}") from None
-    for s, t in sorted(pairs):
-        if not (0 <= s < context_length and 0 <= t < target_length):
-            raise ValueError(
-                f"links must be pairs (context, target) below ({context_length}, {target_length}), "
-                f"got ({s}, {t})"
-            )
-    return sorted(pairs)
 
 
 def _cell_size(shape):
@@ -136,13 +120,3 @@ def _figure_size(cell, row_words, column_words, title):
     left, top = (heatmaps.width_of(words, size) for words in (row_words, column_words))
     width = max(len(column_words) * cell + left + 1.9, 3.6)  # the width of the notes
     return width, len(row_words) * cell + top + (1.5 if title else 1.1)
-
-
-def _draw_links(ax, links, cell):
-    """Draw an outline around every linked cell."""
-    from matplotlib.patches import Rectangle
-
-    for column, row in links:
-        corner = column - 0.44, row - 0.44
-        width = min(max(5.0 * cell, 1.2), 2.2)
-        ax.add_patch(Rectangle(corner, 0.88, 0.88, fill=False, ec=_LINK_COLOR, lw=width))

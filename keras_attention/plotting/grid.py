@@ -26,9 +26,11 @@ def plot_attention_grid(
     *,
     unknown_context: Iterable[int] = (),
     unknown_target: Iterable[int] = (),
+    links: Iterable[tuple[int, int]] | None = None,
     orientation: str = "target_rows",
     axis_names: tuple[str, str] | list[str] = ("target", "context"),
     vmax: float | None = None,
+    scale: str = "attention weight",
     columns: int | None = None,
     title: str | None = None,
     path: Path | str | None = None,
@@ -49,6 +51,8 @@ def plot_attention_grid(
         unknown_context: positions, or S booleans, of the context words missing from the
             vocabulary.
         unknown_target: the same for the target words.
+        links: pairs `(context, target)` of positions, such as a gold alignment; their cells are
+            outlined in every panel.
         orientation: `"target_rows"`: the rows of a panel are target words, as Keras returns
             the weights. `"context_rows"`: the transpose.
         axis_names: the names of the sides, the target first; for self-attention
@@ -57,6 +61,7 @@ def plot_attention_grid(
             is always 0.
         columns: the number of panels side by side, by default a number that makes the cells large
             and the figure neither long nor wide.
+        scale: what the numbers are, beside the scale of colours.
         title: a line above the panels, drawn unchanged.
         path: file to save to; its extension sets the format (`.png`, `.svg`, `.pdf`, …).
 
@@ -85,8 +90,10 @@ def plot_attention_grid(
         context_tokens, target_tokens, unknown_context, unknown_target, axis_names
     )
     grids = _as_grids(panels, len(left.words), len(top.words))
+    pairs = heatmaps.as_links(links, len(top.words), len(left.words))
     if heatmaps.has_context_rows(orientation):
         grids, left, top = [grid.T for grid in grids], top, left
+        pairs = [(t, s) for s, t in pairs]
     vmax = heatmaps.as_vmax(vmax, grids)
     columns = _as_columns(columns, len(grids), grids[0].shape)
     names = list(map(str, panels))
@@ -95,10 +102,12 @@ def plot_attention_grid(
 
     figure = new_figure((1, 1), path, layout="none")
     names = [name.translate(boxes) for name in names]
-    axes = _draw_panels(figure, grids, names, (left, top), columns, vmax)
+    axes = _draw_panels(figure, grids, names, (left, top), pairs, columns, vmax, scale)
     bottom_left = axes[(len(axes) - 1) // columns * columns]
     name_height = 72 * _name_size(axes)[1]
-    heatmaps.draw_notes(bottom_left, bool(left.unknown or top.unknown), below=name_height)
+    heatmaps.draw_notes(
+        bottom_left, bool(left.unknown or top.unknown), bool(pairs), below=name_height
+    )
     _fit_figure(figure, title and title.translate(boxes))
     if path is not None:
         save(figure, path)
@@ -137,7 +146,7 @@ def _cell_that_fits(columns, number, panel):
     return min(_WIDTH / (columns * panel[1]), _HEIGHT / (rows * panel[0]))
 
 
-def _draw_panels(figure, grids, names, sides, columns, vmax):
+def _draw_panels(figure, grids, names, sides, pairs, columns, vmax, scale):
     """Draw the panels and their scale into a one-inch figure; return the axes."""
     left, top = sides
     fits = _cell_that_fits(columns, len(grids), grids[0].shape)
@@ -147,6 +156,7 @@ def _draw_panels(figure, grids, names, sides, columns, vmax):
     for i, (grid, name) in enumerate(zip(grids, names, strict=True)):
         ax = figure.add_axes((0, 0, 1, 1), label=f"panel {i}")
         image = heatmaps.draw_cells(ax, grid, vmax, top.runs_left)
+        heatmaps.draw_links(ax, pairs, cell)
         ax.set(xticks=[], yticks=[])
         if i % columns == 0:
             heatmaps.draw_rows(ax, left, size)
@@ -154,9 +164,9 @@ def _draw_panels(figure, grids, names, sides, columns, vmax):
             heatmaps.draw_columns(ax, top, size, cell)
         heatmaps.draw_title(ax, name, 10, y=0, pad=-4, va="top")
         axes.append(ax)
-    scale = figure.add_axes((0, 0, 1, 1), label="scale")
-    heatmaps.draw_color_bar(image, scale)
-    _place_panels(axes, scale, columns, cell * len(top.words), cell * len(left.words))
+    bar = figure.add_axes((0, 0, 1, 1), label="scale")
+    heatmaps.draw_color_bar(image, bar, scale)
+    _place_panels(axes, bar, columns, cell * len(top.words), cell * len(left.words))
     return axes
 
 
@@ -168,7 +178,7 @@ def _name_size(axes):
     return width / dpi, max(box.height for box in names) / dpi + 0.06
 
 
-def _place_panels(axes, scale, columns, width, height):
+def _place_panels(axes, bar, columns, width, height):
     """Place panels of `width` and `height` with the scale beside them, from the top left.
 
     Slanted words may reach over the next panel, whose words are slanted as well. A layout engine of
@@ -183,7 +193,7 @@ def _place_panels(axes, scale, columns, width, height):
         row, column = divmod(i, columns)
         ax.set_position((column * step_x, -row * step_y - height, width, height))
     right, bottom = (columns - 1) * step_x + width + beside, -row * step_y - height
-    scale.set_position((right + 0.16, bottom, 0.14, -bottom))
+    bar.set_position((right + 0.16, bottom, 0.14, -bottom))
 
 
 def _fit_figure(figure, title):

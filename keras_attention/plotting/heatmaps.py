@@ -1,6 +1,7 @@
 """Parts that heat maps share: checks of arguments, cells, words at the sides, scale, notes."""
 
 import math
+import operator
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 COLOURS = "Blues"
+_LINK = "#f5a300"
 # Colours of letters on a light page and on a dark one
 _UNKNOWN, _LINK_NOTE, _FADED = ("#b5300c", "#ff8a65"), ("#8f6000", "#f5a300"), ("0.42", "0.72")
 _LONGEST_LABEL = 20  # characters, including a final ellipsis
@@ -161,6 +163,27 @@ def faded() -> str:
     return _FADED[is_dark()]
 
 
+def as_links(
+    links: Iterable[tuple[int, int]] | None, context_length: int, target_length: int
+) -> list[tuple[int, int]]:
+    """Return the links as a sorted list of checked pairs `(context, target)`.
+
+    Raises:
+        ValueError: they are not pairs of positions of these words.
+    """
+    try:
+        pairs = {(operator.index(s), operator.index(t)) for s, t in links or ()}
+    except (TypeError, ValueError):
+        raise ValueError(f"links must be pairs (context, target), got {links!r}") from None
+    for s, t in sorted(pairs):
+        if not (0 <= s < context_length and 0 <= t < target_length):
+            raise ValueError(
+                f"links must be pairs (context, target) below ({context_length}, {target_length}), "
+                f"got ({s}, {t})"
+            )
+    return sorted(pairs)
+
+
 def draw_cells(ax: "Axes", grid: np.ndarray, vmax: float, leftwards: bool = False) -> "AxesImage":
     """Draw the weights, larger ones darker, with thin lines between the cells.
 
@@ -206,17 +229,27 @@ def _draw_side(axis, side, rotation, size):
             label.set_bbox(frame)
 
 
+def draw_links(ax: "Axes", links: Iterable[tuple[int, int]], cell: float) -> None:
+    """Draw an outline around every linked cell (column, row); cells are `cell` inches wide."""
+    from matplotlib.patches import Rectangle
+
+    for column, row in links:
+        corner = column - 0.44, row - 0.44
+        width = min(max(5.0 * cell, 1.2), 2.2)
+        ax.add_patch(Rectangle(corner, 0.88, 0.88, fill=False, ec=_LINK, lw=width))
+
+
 def draw_title(ax: "Axes", title: str, size: float, **place: Any) -> None:
     """Write a title unchanged, without parsing mathematics."""
     ax.set_title(title, size=size, **place, **_AS_WRITTEN)
 
 
-def draw_color_bar(image: "AxesImage", ax: "Axes") -> None:
-    """Draw the scale of the weights into axes of its own."""
+def draw_color_bar(image: "AxesImage", ax: "Axes", name: str = "attention weight") -> None:
+    """Draw the scale of the weights, with its name, into axes of its own."""
     bar = ax.figure.colorbar(image, cax=ax)
     bar.outline.set(edgecolor="0.6", linewidth=0.8)
     ax.tick_params(labelsize=9, length=3, color="0.6")
-    bar.set_label("attention weight", fontsize=9, color=faded())
+    bar.set_label(name, fontsize=9, color=faded(), **_AS_WRITTEN)
 
 
 def draw_notes(ax: "Axes", has_unknown: bool, has_links: bool = False, below: float = 0) -> None:

@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "run": [
             "HISTORY_FILE",
             "build",
+            "builder_of",
             "check_model",
             "check_no_run",
             "ensure",

@@ -22,7 +22,8 @@ from keras_attention.training import (
     StopOnDivergence,
     compile_for_training,
 )
-from keras_attention.translation.translator import CONFIG_FILE, FORMAT, Translator, read_config
+from keras_attention.translation.folders import CONFIG_FILE, FORMAT, read_config
+from keras_attention.translation.translator import Translator
 
 CHECKPOINTS, WATCHED_FOLDER = "checkpoints", "watched"
 HISTORY_FILE, CURVES_FILE = "history.json", "curves.png"
@@ -265,13 +266,26 @@ def build(
     settings: Settings, context_vocabulary: Sequence, target_vocabulary: Sequence
 ) -> keras.Model:
     """Build the model of some settings for two vocabularies."""
-    return models.BUILDERS[settings.model](
-        context_vocabulary_size=len(context_vocabulary),
-        target_vocabulary_size=len(target_vocabulary),
-        units=settings.units,
-        dtype=settings.dtype_policy,
+    builder = builder_of(settings, context_vocabulary, target_vocabulary)
+    return models.BUILDERS[builder["name"]](**builder["arguments"])
+
+
+def builder_of(
+    settings: Settings, context_vocabulary: Sequence, target_vocabulary: Sequence
+) -> dict[str, Any]:
+    """Return what builds the model of some settings, as `Translator.save` writes it.
+
+    Returns:
+        `{"name": …, "arguments": {…}}`: a name in `models.BUILDERS`, and its arguments.
+    """
+    arguments = {
+        "context_vocabulary_size": len(context_vocabulary),
+        "target_vocabulary_size": len(target_vocabulary),
+        "units": settings.units,
+        "dtype": settings.dtype_policy,
         **settings.choices,
-    )
+    }
+    return {"name": settings.model, "arguments": arguments}
 
 
 def _begin(settings, vocabularies, checkpoint, distribution):
@@ -306,6 +320,7 @@ def _describe(train_pairs, validation_pairs, settings, sources):
             )
     return {
         "format": FORMAT,
+        "languages": corpora.LANGUAGES,
         "settings": asdict(settings),
         "sources": sources or {},
         "corpus": {

@@ -15,7 +15,7 @@ from keras_attention.menu import SCORES, option_names
 # Settings that not every builder has; None is the builder's own default.
 CHOICES = (
     *("attention", "score", "half_width", "pooling"),
-    *("num_layers", "num_heads", "feed_forward_dim", "key_dim", "dropout"),
+    *("num_layers", "num_decoder_layers", "num_heads", "feed_forward_dim", "key_dim", "dropout"),
     *("positions", "norm_first", "tied"),
 )
 DTYPE_POLICIES = ("float32", "mixed_bfloat16")
@@ -112,8 +112,9 @@ class Settings:
         "Half width of the window of local attention, in words.", shown="3"
     )
     pooling: str | None = _setting("Pooling of seq2seq: `last`, `max` or `mean`.", shown="last")
-    num_layers: int | None = _setting(
-        "Layers of the encoder, and of the decoder.", shown="4", panel=OF_TRANSFORMER
+    num_layers: int | None = _setting("Layers of the encoder.", shown="4", panel=OF_TRANSFORMER)
+    num_decoder_layers: int | None = _setting(
+        "Layers of the decoder.", shown="as in the encoder", panel=OF_TRANSFORMER
     )
     num_heads: int | None = _setting("Heads of each attention.", shown="8", panel=OF_TRANSFORMER)
     feed_forward_dim: int | None = _setting(

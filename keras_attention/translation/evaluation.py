@@ -10,7 +10,7 @@ from keras_attention.corpora import AlignedPair, Batches, Pair
 from keras_attention.plotting import merge_tokens
 from keras_attention.text import normalize, split_words
 from keras_attention.training import compile_for_training
-from keras_attention.translation.result import mean_attention
+from keras_attention.translation.alignment import align
 
 if TYPE_CHECKING:  # scoring needs no loading or saving
     from keras_attention.translation.translator import Translator
@@ -40,9 +40,10 @@ class Bleu(NamedTuple):
 
 
 class AlignmentErrorRates(NamedTuple):
-    """The errors of the attention and of a plain diagonal against the gold alignment; 0 is best."""
+    """Errors against the gold: of the attention, of the alignment, and of a plain diagonal."""
 
     attention: float
+    alignment: float
     diagonal: float
 
 
@@ -168,36 +169,37 @@ def bleu_by_length(
 def alignment_error_rates(
     translator: "Translator", pairs: Sequence[AlignedPair], *, batch_size: int = 64
 ) -> AlignmentErrorRates:
-    """Compare the attention of a translator with the gold alignment of aligned pairs.
+    """Compare where a translator looks, and where its words come from, with the gold alignment.
 
-    The attention is that of the reference translation (teacher forcing). Each target word is linked
-    to the context word with the largest weight; `[START]` and `[END]` do not count as words.
+    Both are of the reference translation (teacher forcing). Each target word is linked to the
+    context word with the largest number; `[START]` and `[END]` do not count as words.
 
     Args:
         translator: a `Translator`.
-        pairs: pairs with `context`, `target` and `links`, as from `corpora.Grammar`.
+        pairs: pairs with `context`, `target` and `links`, as from `corpora.Grammar` or
+            `corpora.aligned`.
         batch_size: sentences per batch.
 
     Returns:
-        `AlignmentErrorRates`.
+        `AlignmentErrorRates`, each from 0 to 1; 0 is best.
     """
-    batches = _batched(translator, pairs, batch_size)
-    written = batches.target_ids[:, 1:]
-    weights = translator.attend(batches.context_ids, written, batch_size=batch_size)
-    predicted, diagonal, gold = [], [], []
-    for row, (pair, each) in enumerate(zip(pairs, weights, strict=True)):
-        groups = [
-            vocabulary.word_groups(vocabulary.words_of(ids[row]))
-            for vocabulary, ids in (
-                (translator.context_vocabulary, batches.context_ids),
-                (translator.target_vocabulary, batches.target_ids),
-            )
-        ]
-        words = merge_tokens(mean_attention(each)[:-1, 1:-1], *groups)
-        predicted.append(metrics.alignment_from_weights(words))
-        diagonal.append(metrics.diagonal_alignment(*words.shape[::-1]))
-        gold.append(set(pair.links))
+    contexts, targets = ([getattr(pair, side) for pair in pairs] for side in ("context", "target"))
+    forced = translator.forced(contexts, targets, batch_size=batch_size)
+    gold = [set(pair.links) for pair in pairs]
+
+    def by_words(weights, translation):
+        groups = translation.context_groups, translation.target_groups
+        return merge_tokens(weights, *groups)[:-1, 1:-1]
+
+    def error_rate(maps):
+        merged = map(by_words, maps, forced)
+        return metrics.alignment_error_rate(list(map(metrics.alignment_from_weights, merged)), gold)
+
+    looks = [each.attention for each in forced]
+    words = [by_words(*each).shape for each in zip(looks, forced, strict=True)]
+    diagonal = [metrics.diagonal_alignment(S, T) for T, S in words]
     return AlignmentErrorRates(
-        metrics.alignment_error_rate(predicted, gold),
-        metrics.alignment_error_rate(diagonal, gold),
+        attention=error_rate(looks),
+        alignment=error_rate(align(translator.model, forced)),
+        diagonal=metrics.alignment_error_rate(diagonal, gold),
     )

@@ -1,12 +1,14 @@
 """A translated sentence, its attention weights, and pictures of them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from keras_attention.metrics import spread
 from keras_attention.plotting import (
     animate_attention,
     merge_tokens,
@@ -33,9 +35,11 @@ _KINDS = {
     "encoder": "encoder_self_attention",
     "decoder": "decoder_self_attention",
 }
-_NAMES = {"S": "context", "T": "target"}
 _SIDES = {"S": "sentence", "T": "translation"}
 _NO_WEIGHTS = "there are no weights: this was translated with attention=False"
+_MOST_NAMED = 5
+EVIDENCE = "alignment by leave-one-out"
+_TRACED = "is traced to", "is the source of"  # what a page says of evidence
 KINDS_OF_ATTENTION = tuple(_KINDS)
 GRIDS = ("heads", "layers")
 
@@ -74,6 +78,12 @@ class Translation:
         context_groups: for each written word the positions of its context tokens; None: every token
             is a word.
         target_groups: the same for the target tokens.
+        parts: the translations of the sentences into which a long text was cut; each has its
+            weights, and the text as a whole has none. Empty for a sentence.
+        languages: names of the language of the source and of the translation, for pictures.
+        context_ids: the ids of the context tokens, for `keras_attention.attributions`.
+        target_ids: the ids of the target tokens.
+        align: finds the `alignment` of a translation; a `Translator` provides it.
     """
 
     source: str
@@ -86,11 +96,87 @@ class Translation:
     candidates: tuple[Candidate, ...] = ()
     context_groups: tuple[Sequence[int], ...] | None = None
     target_groups: tuple[Sequence[int], ...] | None = None
+    parts: tuple["Translation", ...] = ()
+    languages: tuple[str, str] = ("context", "target")
+    context_ids: tuple[int, ...] = ()
+    target_ids: tuple[int, ...] = ()
+    align: Callable[["Translation"], np.ndarray] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the translator behind: a copy or a pickle has only the alignment found so far."""
+        return {**self.__dict__, "align": None}
+
+    @property
+    def sentences(self) -> tuple["Translation", ...]:
+        """The translations with maps of their own: the parts, or this one."""
+        return self.parts or (self,)
+
+    @property
+    def unknown_words(self) -> list[str]:
+        """The written words of which the model does not know a token, each once."""
+        if self.parts:
+            words = [word for part in self.parts for word in part.unknown_words]
+            return list(dict.fromkeys(words))
+        groups = self.context_groups or [[n] for n, _ in enumerate(self.context_tokens)]
+        words = merge_words(self.context_tokens, groups)
+        unknown = set(self.unknown)
+        found = (w for w, group in zip(words, groups, strict=True) if unknown.intersection(group))
+        return list(dict.fromkeys(found))
+
+    @property
+    def remark_on_unknown(self) -> str:
+        """A remark that names unknown words, the first five; empty if all are known."""
+        words = self.unknown_words
+        named = ", ".join(f"“{word[:40]}{'…' * (len(word) > 40)}”" for word in words[:_MOST_NAMED])
+        more = f" and {len(words) - _MOST_NAMED} more" * (len(words) > _MOST_NAMED)
+        return f"the model does not know {named}{more}" if words else ""
 
     @property
     def attention(self) -> np.ndarray:
         """The weights as one matrix (T, S): the mean over heads and layers."""
+        self._check_whole()
         return mean_attention(self.weights)
+
+    @cached_property
+    def alignment(self) -> np.ndarray:
+        """Where each token comes from, one matrix (T, S), by the best evidence: leave-one-out.
+
+        Attention weights show where a model looks, which is often not where a word comes from. This
+        asks the model itself: which words does it no longer expect without a source word? See
+        `keras_attention.translation.alignment`. Computed when it is first asked for, with one more
+        sentence for each source word. Rows sum to 1, or to 0 if no source word speaks for a token.
+        """
+        self._check_whole()
+        if self.align is None:
+            raise ValueError("there is no alignment: no translator made this translation")
+        return self.align(self)
+
+    def plot_alignment(
+        self, path: Path | str | None = None, *, pieces: bool = False, **options: Any
+    ) -> "list[Axes]":
+        """Draw the attention beside the alignment: where a model looks, and where words come from.
+
+        The name of each panel says over how many words its rows are spread: the number of words of
+        an even row with the same entropy. 1 is one word; a thin spread says little.
+
+        Args:
+            path: PNG, SVG or PDF to write, or None.
+            pieces: whether to show pieces of words instead of merging them into words.
+            **options: for `plot_attention_grid`, such as the gold `links`.
+
+        Returns:
+            The matplotlib axes of the attention and of the alignment.
+
+        Raises:
+            ValueError: there are no weights, or no translator made this translation.
+        """
+        maps = {"attention": self.attention, EVIDENCE: self.alignment}
+        maps = {name: self._merged(each, "cross", pieces) for name, each in maps.items()}
+        panels = {f"{name}, over {spread(each):.1f} words": each for name, each in maps.items()}
+        options = {"columns": len(panels), "scale": "part of the row", **options}
+        return plot_attention_grid(panels, path=path, **self._words("cross", pieces), **options)
 
     def plot(
         self,
@@ -220,11 +306,18 @@ class Translation:
         panels = {name: self._merged(each, of, pieces) for name, each in panels.items()}
         return plot_attention_grid(panels, path=path, **self._words(of, pieces), **options)
 
-    def view(self, path: Path | str | None = None) -> View:
+    def view(
+        self,
+        path: Path | str | None = None,
+        evidence: Mapping[str, Sequence[Array]] | None = None,
+    ) -> View:
         """Show the attention of every layer and every head on an interactive page.
 
         Args:
             path: an HTML file to write, or None. The page is self-contained.
+            evidence: other maps to choose, by their names, such as those of
+                `keras_attention.attributions`: a list of (T, S), one for each layer. By default the
+                `alignment`, if there is one.
 
         Returns:
             A `keras_attention.plotting.interactive.View`; a notebook shows it below the cell.
@@ -233,10 +326,18 @@ class Translation:
             ValueError: there are no weights, or the path does not end in .html.
             OSError: the file cannot be written.
         """
+        self._check_whole()
         if not self.weights:
             raise ValueError(_NO_WEIGHTS)
+        if evidence is None:
+            evidence = {EVIDENCE: [self.alignment]} if self.align else {}
+        weights = ((of, layers_of(self.weights, of)) for of in KINDS_OF_ATTENTION)
+        panels = [self._panel(of, layers) for of, layers in weights if layers]
+        for name, layers in evidence.items():
+            panel = self._panel("cross", [np.asarray(layer)[None] for layer in layers])
+            panels.append(panel._replace(name=f"{panel.name}: {name}", verbs=_TRACED))
         shown = View(
-            [self._panel(of) for of in KINDS_OF_ATTENTION if layers_of(self.weights, of)],
+            panels,
             source=self.source,
             text=self.text,
             candidates=[(each.text, each.score) for each in self.candidates],
@@ -251,7 +352,7 @@ class Translation:
         weights = np.mean([each.mean(axis=0) for each in layers.values()], axis=0)
         return {"weights": self._merged(weights, of, pieces), **self._words(of, pieces)}
 
-    def _panel(self, of):
+    def _panel(self, of, layers):
         """Return one kind of attention as a panel of a view, with pieces of words unmerged."""
         queries, keys = _axes(of)
         words = self._words(of, pieces=True)
@@ -270,11 +371,12 @@ class Translation:
                 self._groups(keys, of),
                 words["unknown_context"],
             ),
-            layers_of(self.weights, of),
+            layers,
         )
 
     def _layers(self, of, layer=None, head=None):
         """Return the chosen weights by the number of their layer, each (H, T, S)."""
+        self._check_whole()
         every = layers_of(self.weights, of)
         check_choice([len(each) for each in every], of, layer, head)
         heads = slice(None) if head is None else slice(head - 1, head)
@@ -304,7 +406,8 @@ class Translation:
                 unknown = [n for n, group in enumerate(groups) if set(group) & set(unknown)]
                 tokens = merge_words(tokens, groups)
             sides |= {f"{side}_tokens": tokens, f"unknown_{side}": unknown}
-        return {**sides, "axis_names": tuple(_NAMES[letter] for letter in _axes(of))}
+        names = dict(zip("ST", self.languages, strict=True))
+        return {**sides, "axis_names": tuple(names[letter] for letter in _axes(of))}
 
     def _groups(self, letter, of=None):
         """Return the groups of a side; those of a decoder's inputs are shifted by one."""
@@ -315,11 +418,20 @@ class Translation:
         shifted[-1].pop()
         return [[0], *filter(None, shifted)]
 
+    def _check_whole(self):
+        if self.parts:
+            raise ValueError(
+                f"this text was translated in {len(self.parts)} parts, each with weights of its "
+                "own: draw translation.parts[0], translation.parts[1], …"
+            )
+
     def to_dict(self) -> dict[str, Any]:
         """Return strings, numbers, lists and dictionaries, for JSON.
 
-        The weights are replaced by their mean, or None if there are none.
+        The weights are replaced by their mean, or None if there are none. A text that was cut has
+        its `parts`.
         """
+        parts = {"parts": [part.to_dict() for part in self.parts]} if self.parts else {}
         return {
             "source": self.source,
             "translation": self.text,
@@ -329,7 +441,44 @@ class Translation:
             "finished": self.finished,
             "candidates": [asdict(candidate) for candidate in self.candidates],
             "attention": self.attention.tolist() if self.weights else None,
+            **parts,
         }
+
+
+def joined(source: str, parts: Sequence[Translation]) -> Translation:
+    """Return the translation of a text from the translations of its parts, in their order.
+
+    Args:
+        source: the text.
+        parts: at least one `Translation`; one alone is returned as it is.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0, *(len(part.context_tokens) for part in parts)])
+    return Translation(
+        source=source,
+        text=" ".join(part.text for part in parts),
+        context_tokens=tuple(token for part in parts for token in part.context_tokens),
+        target_tokens=tuple(token for part in parts for token in part.target_tokens),
+        weights={},
+        unknown=tuple(
+            int(start) + place
+            for start, part in zip(starts, parts, strict=False)
+            for place in part.unknown
+        ),
+        finished=all(part.finished for part in parts),
+        candidates=tuple(
+            Candidate(
+                " ".join(each.text for each in row),
+                sum(each.score for each in row),
+                sum(each.log_probability for each in row),
+                all(each.finished for each in row),
+            )
+            for row in zip(*(part.candidates for part in parts), strict=False)
+        ),
+        parts=tuple(parts),
+        languages=parts[0].languages,
+    )
 
 
 def _axes(of):

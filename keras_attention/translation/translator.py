@@ -1,40 +1,35 @@
 """From a sentence to its translation and its attention weights; save and load."""
 
-import hashlib
-import json
-import textwrap
-import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 
-from keras_attention import __version__, models
+from keras_attention import models
 from keras_attention.corpora import BUCKETS, bucket_of
 from keras_attention.decoding import Generated, Generator, Programs
-from keras_attention.storage import written_whole
 from keras_attention.text import (
     END,
-    KINDS,
     SPECIAL_WORDS,
     START,
     UNKNOWN,
     Tokens,
     Vocabulary,
     WordPieces,
+    cut_text,
     enclosed,
     padded,
     shifted_right,
     shortened,
 )
-from keras_attention.translation.result import AXES, Candidate, Translation, layers_of
+from keras_attention.translation import alignment
+from keras_attention.translation.folders import Parts, read, write
+from keras_attention.translation.result import AXES, Candidate, Translation, joined, layers_of
 
-FORMAT = 2
-MODEL_FILE, CONFIG_FILE = "model.keras", "config.json"
-CONTEXT_FILE, TARGET_FILE = "context_vocabulary.txt", "target_vocabulary.txt"
 MOST_TOKENS = BUCKETS[-1] - 2  # [START] and [END] count as well
 MOST_CHARACTERS = 10_000
 MOST_GENERATORS = 8  # sets of options whose programs are kept
@@ -47,7 +42,8 @@ class Translator:
         model: a model of this package, inputs `{"context", "target"}`.
         context_vocabulary: `Vocabulary` or `WordPieces` of the source language.
         target_vocabulary: the same for the target language.
-        config: anything else to save with the model, as JSON.
+        config: anything else to save with the model, as JSON. Pictures name their axes after its
+            `languages`, the names of the source's and the target's.
 
     Raises:
         ValueError: the size of a vocabulary is not the one that the model expects.
@@ -94,7 +90,6 @@ class Translator:
         sentences: str | Iterable[str],
         *,
         attention: bool = True,
-        refuse_unknown: bool = False,
         batch_size: int = 64,
         **options: Any,
     ) -> Any:
@@ -102,10 +97,9 @@ class Translator:
 
         Args:
             sentences: a string, or a list of N strings, which are sorted by length and translated
-                in batches.
+                in batches. A text that is longer than the model takes is cut into sentences, and
+                `Translation.parts` has the translation of each.
             attention: whether to compute the attention weights, in a second pass.
-            refuse_unknown: whether a sentence of which the model knows no word is an error. By
-                default it is translated, and `Translation.unknown` names the tokens.
             batch_size: sentences per batch; a single sentence is its own batch.
             **options: `max_length`, `beam`, `length_penalty`, `n_best`, `temperature`, `top_k`,
                 `top_p`, `seed` and `progress`, as for `generate`.
@@ -119,21 +113,35 @@ class Translator:
         """
         if isinstance(sentences, str):
             options |= {"attention": attention, "batch_size": batch_size}
-            return self([sentences], refuse_unknown=refuse_unknown, **options)[0]
+            return self([sentences], **options)[0]
         sentences = list(sentences)
-        tokens = read_sentences(sentences, self.context_vocabulary, refuse_unknown=refuse_unknown)
+        parts = read_sentences(sentences, self.context_vocabulary, self._most)
         if not sentences:
             return []
-        ids = self.context_vocabulary.ids_of([token for token, _ in each] for each in tokens)
+        whole = [part for each in parts for part in each]
+        translations = iter(self._translate(whole, attention, batch_size, options))
+        return [
+            joined(sentence, list(islice(translations, len(each))))
+            for sentence, each in zip(sentences, parts, strict=True)
+        ]
+
+    @property
+    def _most(self):
+        """The most tokens of a sentence, without `[START]` and `[END]`."""
+        return min(models.most_tokens(self.model)[0] or BUCKETS[-1], BUCKETS[-1]) - 2
+
+    def _translate(self, parts, attention, batch_size, options):
+        """Translate sentences that are short enough, given as `Part`."""
+        ids = self.context_vocabulary.ids_of([token for token, _ in part.tokens] for part in parts)
         generated = self.generate(ids, batch_size=batch_size, **options)
-        weights: list[dict[str, list[np.ndarray]]] = [{}] * len(ids)
+        weights = [{}] * len(ids)
         if attention:
             weights = self.attend(
                 ids, [best[0].tokens for best in generated], batch_size=batch_size
             )
         return [
-            self._translation(*parts)
-            for parts in zip(sentences, tokens, ids, generated, weights, strict=True)
+            self._translation(*part, *others)
+            for part, *others in zip(parts, generated, weights, strict=True)
         ]
 
     def generate(
@@ -286,18 +294,90 @@ class Translator:
                 }
         return results
 
-    def _translation(self, source, tokens, ids, generated, weights):
+    def forced(
+        self,
+        sentences: str | Sequence[str],
+        translations: str | Sequence[str],
+        *,
+        batch_size: int = 64,
+    ) -> Any:
+        """Return given translations with the attention that the model pays to write them.
+
+        Args:
+            sentences: a string, or a list of N strings.
+            translations: the translation of each, as written.
+            batch_size: sentences per batch.
+
+        Returns:
+            A `Translation`, or a list of N. It has no candidates, since nothing was searched for.
+
+        Raises:
+            ValueError: the numbers of sentences and translations differ, or one of them has no word
+                or is too long.
+        """
+        if isinstance(sentences, str) and isinstance(translations, str):
+            return self.forced([sentences], [translations], batch_size=batch_size)[0]
+        if len(sentences) != len(translations):
+            raise ValueError(
+                "expected a translation for every sentence, got "
+                f"{len(sentences)} sentences and {len(translations)} translations"
+            )
+        contexts = self._whole(sentences, self.context_vocabulary)
+        targets = self._whole(translations, self.target_vocabulary)
+        ids, written = (
+            vocabulary.ids_of([token for token, _ in part.tokens] for part in parts)
+            for vocabulary, parts in (
+                (self.context_vocabulary, contexts),
+                (self.target_vocabulary, targets),
+            )
+        )
+        weights = self.attend(ids, written[:, 1:], batch_size=batch_size)
+        return [
+            replace(
+                self._translation(part.source, part.tokens, [Generated(row, 0.0, True, 0.0)], each),
+                candidates=(),
+            )
+            for part, row, each in zip(contexts, written[:, 1:], weights, strict=True)
+        ]
+
+    def align(self, translation: Translation) -> np.ndarray:
+        """Return where each token of a translation comes from, as its `alignment` does.
+
+        Args:
+            translation: a `Translation` of one sentence.
+
+        Returns:
+            (T, S): each row sums to 1, or to 0 if no source word speaks for the token; see
+            `keras_attention.translation.alignment`.
+
+        Raises:
+            ValueError: the translation has no ids.
+        """
+        return alignment.align(self.model, [translation])[0]
+
+    def _whole(self, sentences, vocabulary):
+        """Split sentences into tokens, none of which may be too long for the model."""
+        parts = read_sentences(sentences, vocabulary, self._most)
+        for sentence, each in zip(sentences, parts, strict=True):
+            if len(each) > 1:
+                raise ValueError(
+                    f"a forced translation is of one sentence; too long: {shortened(sentence)}"
+                )
+        return [each[0] for each in parts]
+
+    def _translation(self, source, tokens, generated, weights):
         best = generated[0]
         ends = SPECIAL_WORDS[START], SPECIAL_WORDS[END]
         context, spellings = (enclosed(each, *ends) for each in zip(*tokens, strict=True))
-        target = [self.target_vocabulary.words[number] for number in best.tokens if number]
+        ids = [int(number) for number in best.tokens if number]
+        target = [self.target_vocabulary.words[number] for number in ids]
         return Translation(
             source=source,
             text=self._text(best.tokens),
             context_tokens=tuple(spellings),
             target_tokens=tuple(self.target_vocabulary.join([token]) for token in target),
             weights=weights,
-            unknown=tuple(np.flatnonzero(ids == UNKNOWN).tolist()),
+            unknown=tuple(self.context_vocabulary.unknown(context)),
             finished=bool(best.finished),
             candidates=tuple(
                 Candidate(
@@ -312,137 +392,108 @@ class Translator:
             ),
             context_groups=tuple(self.context_vocabulary.word_groups(context)),
             target_groups=tuple(self.target_vocabulary.word_groups(target)),
+            languages=tuple(self.config.get("languages", ("context", "target"))),
+            context_ids=tuple(map(self.context_vocabulary.id_of, context)),
+            target_ids=tuple(ids),
+            align=self.align,
         )
 
     def _text(self, tokens):
         return self.target_vocabulary.join(self.target_vocabulary.words_of(tokens))
 
-    def save(self, folder: Path | str) -> None:
+    def save(self, folder: Path | str, builder: Mapping[str, Any] | None = None) -> None:
         """Write model, vocabularies and configuration to a folder, whole or not at all.
 
         Args:
             folder: created if needed; files of the same names are replaced.
+            builder: `{"name": …, "arguments": {…}}`, a name in `models.BUILDERS` and what it was
+                called with, to write float16 weights in place of `model.keras`: a quarter of the
+                size, and any version of Keras reads it.
+
+        Raises:
+            ValueError: a weight is too large for float16.
         """
-        folder = Path(folder)
-        config = {
-            "format": FORMAT,
-            "keras_attention": __version__,
-            **self.config,
-            "tokens": self.context_vocabulary.kind,
-            "vocabularies": self._fingerprints(),
-        }
-        with ExitStack() as stack:
-
-            def whole(name):
-                return stack.enter_context(written_whole(folder / name))
-
-            self.model.save(whole(MODEL_FILE))
-            self.context_vocabulary.save(whole(CONTEXT_FILE))
-            self.target_vocabulary.save(whole(TARGET_FILE))
-            text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
-            whole(CONFIG_FILE).write_text(text, encoding="utf-8")
+        write(folder, self._parts(), builder)
 
     @classmethod
     def load(cls, folder: Path | str) -> "Translator":
-        """Read a translator that `save` wrote.
+        """Read a translator that `save` wrote, or one that comes with the package.
+
+        Args:
+            folder: a folder; or `"spa-eng-rnn"`, an RNN with attention that translates Spanish to
+                English.
 
         Raises:
             FileNotFoundError: the folder or one of its files is missing; the message says which.
             ValueError: a newer version wrote it, or a file is damaged.
         """
-        folder = Path(folder)
-        if not folder.is_dir():
-            raise FileNotFoundError(f"there is no model folder {folder}")
-        names = (CONFIG_FILE, MODEL_FILE, CONTEXT_FILE, TARGET_FILE)
-        missing = [name for name in names if not (folder / name).is_file()]
-        if missing:
-            raise FileNotFoundError(
-                f"the model folder {folder} is incomplete: {', '.join(missing)} missing"
-            )
-        config = read_config(folder)
-        try:
-            model = keras.saving.load_model(folder / MODEL_FILE, compile=False)
-        except (
-            ValueError,
-            TypeError,
-            KeyError,
-            OSError,
-            RuntimeError,
-            zipfile.BadZipFile,
-        ) as error:
-            reason = textwrap.shorten(str(error), 300, placeholder=" …")
-            raise ValueError(f"{folder / MODEL_FILE} cannot be loaded: {reason}") from error
-        tokens = KINDS.get(config.get("tokens", "word"))
-        if tokens is None:
-            raise ValueError(
-                f"{folder / CONFIG_FILE}: tokens must be one of {', '.join(KINDS)}, got "
-                f"{config['tokens']!r}"
-            )
-        translator = cls(
-            model, tokens.load(folder / CONTEXT_FILE), tokens.load(folder / TARGET_FILE), config
-        )
-        got = translator._fingerprints()
-        for name, fingerprint in dict(config.get("vocabularies", {})).items():
-            if got.get(name) != fingerprint:
-                raise ValueError(
-                    f"{folder / name} is not the vocabulary that this model was saved with: "
-                    f"expected one with sha256 {fingerprint[:12]}…, got {got.get(name, '')[:12]}…"
-                )
-        return translator
+        return cls(*read(folder))
 
-    def _fingerprints(self):
-        """Return a hash of each vocabulary by the name of its file."""
-        vocabularies = {CONTEXT_FILE: self.context_vocabulary, TARGET_FILE: self.target_vocabulary}
-        return {
-            name: hashlib.sha256("\n".join(vocabulary.words).encode()).hexdigest()
-            for name, vocabulary in vocabularies.items()
-        }
+    def _parts(self):
+        return Parts(self.model, self.context_vocabulary, self.target_vocabulary, self.config)
+
+
+class Part(NamedTuple):
+    """A sentence, or a part of a long one, with its tokens: pairs (token, spelling)."""
+
+    source: str
+    tokens: list[tuple[str, str]]
 
 
 def read_sentences(
-    sentences: Sequence[str], vocabulary: Tokens, *, refuse_unknown: bool = False
-) -> list[list[tuple[str, str]]]:
+    sentences: Sequence[str], vocabulary: Tokens, most: int = MOST_TOKENS
+) -> list[list[Part]]:
     """Split sentences into tokens, or explain in an error why one cannot be translated.
 
     Args:
         sentences: N strings.
         vocabulary: `Vocabulary` or `WordPieces`, which splits them.
-        refuse_unknown: whether a sentence without a known word is an error.
+        most: the most tokens in a part; `keras_attention.text.cut_text` cuts a longer sentence.
 
     Returns:
-        N lists of pairs (token, spelling).
+        N lists of `Part`; a sentence that is short enough is its only part.
 
     Raises:
-        ValueError: a sentence is too long, or has no token, or no known word; of several sentences
-            the message names the number.
+        ValueError: a text is too long, has no token, or holds a run without blanks that is too long
+            for a part. Of several sentences the message names the number.
     """
     several = len(sentences) > 1
     places = [f"sentence {n}: " * several for n in range(1, len(sentences) + 1)]
     for place, sentence in zip(places, sentences, strict=True):
         if len(sentence) > MOST_CHARACTERS:
             raise ValueError(
-                f"{place}a sentence has at most {MOST_CHARACTERS:,} characters, got "
+                f"{place}a text has at most {MOST_CHARACTERS:,} characters, got "
                 f"{len(sentence):,} in {shortened(sentence)}; split it"
             )
-    split = vocabulary.tokenize(sentences)
-    for place, sentence, tokens in zip(places, sentences, split, strict=True):
-        if not tokens:
-            letters = " in the letters a-z" if vocabulary.kind == "word" else ""
+
+    def read(sentence, tokens):
+        if len(tokens) <= most:
+            return [Part(sentence, tokens)]
+        sources = cut_text(sentence, lambda parts: list(map(len, vocabulary.tokenize(parts))), most)
+        parts = map(Part, sources, vocabulary.tokenize(sources))
+        return [part for part in parts if part.tokens]  # emoji, for example, are no words
+
+    parts = list(map(read, sentences, vocabulary.tokenize(sentences)))
+    for place, sentence, each in zip(places, sentences, parts, strict=True):
+        _check_parts(sentence, each, vocabulary, most, place)
+    return parts
+
+
+def _check_parts(sentence, parts, vocabulary, most, place):
+    """Raise an error that says why a sentence cannot be translated, if so."""
+    tokens = [token for part in parts for token, _ in part.tokens]
+    if not tokens:
+        letters = " in the letters a-z" if vocabulary.kind == "word" else ""
+        raise ValueError(
+            f"{place}nothing to translate in {shortened(sentence)}: expected words{letters}"
+        )
+    for part in parts:
+        if len(part.tokens) > most:
+            names = "words" if vocabulary.kind == "word" else "pieces of words"
             raise ValueError(
-                f"{place}nothing to translate in {shortened(sentence)}: expected words{letters}"
+                f"{place}a sentence without blanks has at most {most} {names} and punctuation "
+                f"marks, got {len(part.tokens)} in {shortened(part.source)}; split it"
             )
-        if len(tokens) > MOST_TOKENS:
-            parts = "words" if vocabulary.kind == "word" else "pieces of words"
-            raise ValueError(
-                f"{place}a sentence has at most {MOST_TOKENS} {parts} and punctuation marks, got "
-                f"{len(tokens)} in {shortened(sentence)}; split it"
-            )
-        words = [token for token, _ in tokens if any(map(str.isalnum, token))]
-        if refuse_unknown and words and all(vocabulary.id_of(w) == UNKNOWN for w in words):
-            raise ValueError(
-                f"{place}nothing to translate: the model knows no word of {shortened(sentence)}"
-            )
-    return split
 
 
 def _weights_of(model):
@@ -474,23 +525,3 @@ def _batches(arrays, most, batch_size, progress=iter):
             part[:, : ids.shape[1]] = ids[filled, :length]
             batch.append(part)
         yield rows, batch
-
-
-def read_config(folder: Path | str) -> dict[str, Any]:
-    """Read the configuration of a model folder.
-
-    Raises:
-        ValueError: it is not valid JSON, or has another version of the format.
-    """
-    path = Path(folder) / CONFIG_FILE
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        version = config["format"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not the configuration of a model: {error!r}") from error
-    if version != FORMAT:
-        raise ValueError(
-            f"{path} has format {version}, this version of keras_attention reads {FORMAT}; "
-            f"it was written by keras_attention {config.get('keras_attention', '?')}"
-        )
-    return config

@@ -32,7 +32,6 @@ EXAMPLES = (
     "¿Dónde están las llaves?",
     "Me gusta el libro nuevo.",
 )
-MOST_NAMED = 5  # unknown words that a message lists
 _EXCLUDED = "A beam searches, a temperature draws: choose a beam of 1 or a temperature of 0."
 _STYLE = """
 h1 { margin: 0; }
@@ -118,8 +117,7 @@ def answer(
     try:
         translation = translator(sentence, **options)
     except ValueError as error:
-        said = str(error)
-        return Answer(message=f"{said[:1].upper()}{said[1:]}.")
+        return Answer(message=sentence_of(str(error)))
     found = ((each.text, each.score) for each in translation.candidates)
     return Answer(
         text=translation.text,
@@ -130,25 +128,30 @@ def answer(
 
 
 def _frame(translation):
-    """Return the attention as a frame, without the texts that the page shows above it."""
-    if not translation.weights:
-        return ""
-    return replace(translation, source="", text="", candidates=()).view()._repr_html_()
+    """Return the attention as a frame a sentence, without the texts that are shown above it."""
+    bare = {"candidates": ()} if translation.parts else {"source": "", "text": "", "candidates": ()}
+    return "".join(
+        replace(each, **bare).view()._repr_html_() for each in translation.sentences if each.weights
+    )
 
 
 def _remarks(translation):
     """Return remarks for the reader of a translation, in sentences."""
     remarks = []
-    unknown = [translation.context_tokens[position] for position in translation.unknown]
-    if unknown:
-        named = ", ".join(f"“{word[:40]}{'…' * (len(word) > 40)}”" for word in unknown[:MOST_NAMED])
-        more = f" and {len(unknown) - MOST_NAMED} more" * (len(unknown) > MOST_NAMED)
-        remarks.append(f"The model does not know {named}{more}.")
+    if translation.unknown_words:
+        remarks.append(sentence_of(translation.remark_on_unknown))
     if not translation.finished:
         remarks.append(f"Stopped after {len(translation.target_tokens)} tokens, before the end.")
-    if not translation.weights:
+    if translation.parts:
+        remarks.append(f"The text was translated in {len(translation.parts)} parts.")
+    if not translation.sentences[0].weights:
         remarks.append("This model has no attention to show.")
     return " ".join(remarks)
+
+
+def sentence_of(said: str) -> str:
+    """Return a remark as a sentence, with a capital and a full stop."""
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 def known_examples(translator: "Translator") -> list[str]:

@@ -58,6 +58,20 @@ def test_words_stand_once_a_row_of_panels_and_once_a_column(tmp_path):
         assert ax.get_xlabel() == ("context" if row == 0 else "")
 
 
+def test_links_are_outlined_in_every_panel(tmp_path):
+    for orientation, corner in (("target_rows", (3, 1)), ("context_rows", (1, 3))):
+        axes = plot_attention_grid(
+            HEADS, CONTEXT, TARGET, links=[(3, 1)], scale="of mine", orientation=orientation,
+            path=tmp_path / "heads.png",
+        )  # fmt: skip
+        for ax in axes:
+            (outline,) = ax.patches
+            np.testing.assert_allclose(outline.get_center(), corner)
+        assert axes[0].figure.axes[-1].get_ylabel() == "of mine"
+    with pytest.raises(ValueError, match=r"links must be pairs .* below \(5, 3\)"):
+        plot_attention_grid(HEADS, CONTEXT, TARGET, links=[(5, 0)], path=tmp_path / "heads.png")
+
+
 def test_context_rows_draw_the_transpose(tmp_path):
     arguments = {"orientation": "context_rows", "unknown_context": [4], "columns": 1}
     axes = plot_attention_grid(HEADS, CONTEXT, TARGET, **arguments, path=tmp_path / "heads.png")

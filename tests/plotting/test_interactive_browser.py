@@ -247,12 +247,15 @@ def test_200_words_on_both_sides_and_48_heads_stay_smooth(chromium, tmp_path):
 
 def test_a_notebook_shows_it_in_a_frame(chromium, tmp_path):
     side = Side("words", ("one", "two"))
-    shown = View([Panel("words", side, side, [np.full((1, 2, 2), 0.5)])], source="a", text="b")
+    panel = Panel("words", side, side, [np.eye(2)[None]], verbs=("sees", "is seen by"))
+    shown = View([panel], source="a", text="b")
     (tmp_path / "notebook.html").write_text(
         f"<!doctype html><body>{shown._repr_html_()}</body>", encoding="utf-8"
     )
     chromium.get((tmp_path / "notebook.html").as_uri())
     chromium.switch_to.frame(0)
     hover(chromium, word(chromium, "queries", 1))
-    assert said(chromium) == "“two” attends to “one” 50 %, “two” 50 %"
+    assert said(chromium) == "“two” sees “two” 100 %"  # and no more
+    hover(chromium, word(chromium, "keys", 0))
+    assert said(chromium) == "“one” is seen by “one” 100 %"
     chromium.switch_to.default_content()

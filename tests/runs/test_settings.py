@@ -23,6 +23,7 @@ def test_the_defaults_that_are_shown_are_those_of_the_builder():
         if each.metadata["panel"] == OF_TRANSFORMER and not each.metadata["flags"]
     }
     assert shown.pop("key_dim").startswith("units / heads")
+    assert shown.pop("num_decoder_layers") == "as in the encoder"
     assert shown == {name: str(takes[name].default) for name in shown}
     assert len(shown) == 5
     assert takes["norm_first"].default is False  # --norm-last

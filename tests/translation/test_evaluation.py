@@ -73,10 +73,21 @@ def test_alignment_error_rates_of_a_case_by_hand(tiny_run, monkeypatch):
         first[:, 3, 1] = 0.9
         return [{"cross_attention": [weights]} for weights in (first, second)]
 
+    def align(model, translations):
+        """Look where the links of the first pair are, and at `uno`."""
+        first, second = (
+            np.zeros((len(each.target_ids), len(each.context_ids))) for each in translations
+        )
+        first[[0, 1, 2], [3, 2, 1]] = 1.0
+        second[0, 1] = 1.0
+        return [first, second]
+
     monkeypatch.setattr(translator, "attend", attend)
+    monkeypatch.setattr(evaluation, "align", align)
     rates = evaluation.alignment_error_rates(translator, pairs, batch_size=3)
-    # 4 links are right; attention has 3 of them in 4, the diagonal (1, 1) alone in 4.
+    # 4 links are right. Attention misses `one`, the alignment `two`; the diagonal has (1, 1).
     assert rates.attention == pytest.approx(1 - 2 * 3 / (4 + 4))
+    assert rates.alignment == pytest.approx(1 - 2 * 3 / (4 + 4))
     assert rates.diagonal == pytest.approx(1 - 2 * 1 / (4 + 4))
 
 

@@ -193,3 +193,17 @@ def test_a_view_has_every_layer_head_and_token(translation, tmp_path):
 def test_a_view_without_weights_is_an_error(translation):
     with pytest.raises(ValueError, match="translated with attention=False"):
         replace(translation, weights={}).view()
+
+
+def test_axes_have_the_names_of_the_languages():
+    import matplotlib.pyplot as plt
+
+    weights = {"cross_attention": [np.eye(2)], "encoder_self_attention": [np.eye(2)]}
+    one = Translation("a", "b", ("a", "."), ("b", "."), weights, (), True)
+    for languages, names in ((None, ("context", "target")), (("Dutch", "Frisian"),) * 2):
+        named = one if languages is None else replace(one, languages=languages)
+        ax = named.plot()
+        assert (ax.get_xlabel(), ax.get_ylabel()) == names
+        ax = named.plot(of="encoder")
+        assert (ax.get_xlabel(), ax.get_ylabel()) == (names[0], names[0])
+        plt.close("all")

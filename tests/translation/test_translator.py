@@ -15,7 +15,7 @@ from keras_attention import models
 from keras_attention.plotting import merge_words
 from keras_attention.storage import written_whole
 from keras_attention.text import SPECIAL_WORDS, Vocabulary, WordPieces, normalize
-from keras_attention.translation import translator as room
+from keras_attention.translation import folders
 from keras_attention.translation.result import Translation, mean_attention
 from keras_attention.translation.translator import Translator
 
@@ -113,13 +113,11 @@ def test_unknown_words_are_marked(translator):
     assert translator(known).unknown == ()
 
 
-def test_a_sentence_without_a_known_word_is_refused_on_request(translator, sentences):
-    unknown = "zzyzx xyzzy"
-    assert translator(unknown).unknown == (1, 2)
-    with pytest.raises(ValueError, match=r"^nothing to translate: .* no word of 'zzyzx xyzzy'"):
-        translator(unknown, refuse_unknown=True)
-    with pytest.raises(ValueError, match=r"^sentence 2: nothing to translate"):
-        translator([sentences[0], unknown], refuse_unknown=True)
+def test_a_sentence_without_a_known_word_is_translated_and_they_are_named(translator):
+    translation = translator("zzyzx xyzzy zzyzx")
+    assert translation.unknown == (1, 2, 3)
+    assert translation.unknown_words == ["zzyzx", "xyzzy"]
+    assert translation.remark_on_unknown == "the model does not know “zzyzx”, “xyzzy”"
 
 
 def test_decomposed_accents_translate_as_composed_ones(translator):
@@ -203,6 +201,63 @@ def test_the_mean_is_over_heads_and_layers():
 # Bad sentences
 
 
+def test_a_forced_translation_has_the_weights_of_the_same_one_that_was_found(
+    translations, translator
+):
+    found = [each for each in translations if each.finished and "[UNK]" not in each.text][:3]
+    assert len(found) == 3
+    forced = translator.forced([each.source for each in found], [each.text for each in found])
+    for one, other in zip(forced, found, strict=True):
+        assert_same(one, other)
+        assert (one.target_ids, one.candidates) == (other.target_ids, ())
+    assert_same(translator.forced(found[0].source, found[0].text), found[0])
+
+
+def test_what_cannot_be_forced_is_an_error(translator):
+    with pytest.raises(ValueError, match="2 sentences and 1 translations"):
+        translator.forced(["casa", "casa"], ["house"])
+    with pytest.raises(ValueError, match="nothing to translate in ''"):
+        translator.forced("casa", "")
+    with pytest.raises(ValueError, match="of one sentence; too long: 'house house"):
+        translator.forced("casa", "house " * 63)
+
+
+# Texts that are longer than the model takes
+
+
+def test_a_long_text_is_cut_into_sentences_and_each_has_a_map(translator, sentences):
+    long = "casa " * 40 + "casa."
+    text = f"{long} {long.strip()} 😀 {sentences[0]}"
+    short, whole = translator([sentences[0], text], max_length=7)
+    assert (short.parts, short.sentences) == ((), (short,))
+    alone = translator([long, f"{long} 😀", sentences[0]], max_length=7)
+    assert len(whole.parts) == 3
+    for part, expected in zip(whole.parts, alone, strict=True):
+        assert part.text == expected.text
+        assert part.attention.shape == (len(part.target_tokens), len(part.context_tokens))
+        np.testing.assert_allclose(part.attention, expected.attention, atol=1e-6)
+    assert whole.source == text
+    assert whole.text == " ".join(part.text for part in whole.parts)
+    assert whole.weights == {}
+    assert [whole.candidates[0].text] == [whole.text]
+    assert whole.candidates[0].score == pytest.approx(sum(p.candidates[0].score for p in alone))
+    json.dumps(whole.to_dict())
+    assert whole.to_dict()["parts"][2]["translation"] == alone[2].text
+
+
+def test_unknown_words_of_a_text_are_counted_through_its_parts(translator):
+    whole = translator("casa " * 61 + "zzyzx xyzzy casa", max_length=3)
+    assert [len(part.context_tokens) for part in whole.parts] == [64, 4]
+    assert [whole.context_tokens[place] for place in whole.unknown] == ["zzyzx", "xyzzy"]
+
+
+def test_a_text_in_parts_is_drawn_part_by_part(translator):
+    whole = translator("casa " * 63, max_length=3)
+    for draw in (whole.plot, whole.plot_grid, whole.view, lambda: whole.attention):
+        with pytest.raises(ValueError, match=r"in 2 parts, .*: draw translation.parts\[0\]"):
+            draw()
+
+
 @pytest.mark.parametrize(
     ("sentence", "message"),
     [
@@ -210,12 +265,11 @@ def test_the_mean_is_over_heads_and_layers():
         (" \t\n ", "nothing to translate"),
         ("😀 👩‍👩‍👧", "nothing to translate in '😀"),
         ("中文 1234 ***", "nothing to translate"),
-        ("casa " * 63, "at most 62 words and punctuation marks, got 63 in 'casa casa"),
-        ("." * 63, "at most 62 words and punctuation marks, got 63"),
+        ("." * 63, "without blanks has at most 62 words and punctuation marks, got 63"),
         ("casa " * 209_715, r"at most 10,000 characters, got 1,048,575 in 'casa casa"),
         ("a" * 2**20, r"at most 10,000 characters, got 1,048,576 in 'aaaaa"),
     ],
-    ids=["empty", "spaces", "emoji", "no letters", "63 words", "63 marks", "1 MB", "1 MB word"],
+    ids=["empty", "spaces", "emoji", "no letters", "63 marks", "1 MB", "1 MB word"],
 )
 def test_what_is_no_sentence_is_an_error_at_once(sentence, message):
     translator = untrained_once()
@@ -442,7 +496,7 @@ def test_a_write_that_fails_leaves_the_folder_as_it_was(saved, failing, monkeypa
         return written_whole(path)
 
     before = contents(saved)
-    monkeypatch.setattr(room, "written_whole", failing_write)
+    monkeypatch.setattr(folders, "written_whole", failing_write)
     with pytest.raises(OSError, match="no space left"):
         untrained().save(saved)
     assert contents(saved) == before
@@ -524,7 +578,7 @@ def test_a_model_that_carries_code_is_an_error(saved):
 def test_a_vocabulary_of_another_size_is_an_error(saved, name):
     with (saved / name).open("a") as file:
         file.write("another\n")
-    with pytest.raises(ValueError, match="they do not belong together"):
+    with pytest.raises(ValueError, match="not the vocabulary that this model was saved with"):
         Translator.load(saved)
     (saved / name).write_text("hola\n")
     with pytest.raises(ValueError, match=f"{name} is not a vocabulary"):

@@ -119,11 +119,11 @@ def test_the_choices_go_together():
         ("", {}, "Type a sentence."),
         (" \n\t", {}, "Type a sentence."),
         (
-            "manzana " * 63,
+            "." * 63,
             {},
-            "A sentence has at most 62 words and punctuation marks, got 63 in 'm",
+            "A sentence without blanks has at most 62 words and punctuation marks, got 63 in '.",
         ),
-        ("z" * 10_001, {}, "A sentence has at most 10,000 characters, got 10,001 in 'zzz"),
+        ("z" * 10_001, {}, "A text has at most 10,000 characters, got 10,001 in 'zzz"),
         ("😀", {}, "Nothing to translate in '😀': expected words in the letters a-z."),
         (
             "manzana",
@@ -261,7 +261,8 @@ def test_a_port_in_use_is_one_line(run, monkeypatch):
 
 def test_a_run_that_is_not_there_is_one_line(run, monkeypatch, port):
     monkeypatch.setattr(web, "check_installed", lambda: None)
-    assert run("none", "--port", port) == failed("there is no model folder none")
+    message = "there is no model folder none; the package comes with spa-eng-rnn"
+    assert run("none", "--port", port) == failed(message)
 
 
 @pytest.mark.parametrize(

@@ -203,8 +203,11 @@ def test_a_temperature_leaves_no_choice_of_a_beam(browser, tiny_run):
     [
         ("", "Type a sentence."),
         ("   ", "Type a sentence."),
-        ("casa " * 63, "A sentence has at most 62 words and punctuation marks, got 63 in 'casa"),
-        ("a" * 10_001, "A sentence has at most 10,000 characters, got 10,001 in 'aaa"),
+        (
+            "." * 63,
+            "A sentence without blanks has at most 62 words and punctuation marks, got 63 in",
+        ),
+        ("a" * 10_001, "A text has at most 10,000 characters, got 10,001 in 'aaa"),
     ],
     ids=["nothing", "blanks", "many words", "many characters"],
 )

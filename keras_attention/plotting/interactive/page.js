@@ -291,20 +291,22 @@
 
   function sentence(row, column) {
     const quoted = ({ text }) => `“${text}”`;
+    const [says, isSaid] = data.panels[controls.panel.value].verbs;
     if (row !== undefined && column !== undefined) {
-      return `${quoted(shown.queries[row])} attends to ${quoted(shown.keys[column])}: ${percent(weight(row, column))}`;
+      return `${quoted(shown.queries[row])} ${says} ${quoted(shown.keys[column])}: ${percent(weight(row, column))}`;
     }
     const most = (words, share) => words
       .map((word, i) => [word, share(i)])
       .sort((a, b) => b[1] - a[1])
+      .filter(([, value], i) => i === 0 || value >= 0.0005)
       .slice(0, 5)
       .map(([word, value]) => `${quoted(word)} ${percent(value)}`)
       .join(", ");
     if (row !== undefined) {
-      return `${quoted(shown.queries[row])} attends to ${most(shown.keys, (c) => weight(row, c))}`;
+      return `${quoted(shown.queries[row])} ${says} ${most(shown.keys, (c) => weight(row, c))}`;
     }
     if (column !== undefined) {
-      return `${quoted(shown.keys[column])} is attended to by ${most(shown.queries, (r) => weight(r, column))}`;
+      return `${quoted(shown.keys[column])} ${isSaid} ${most(shown.queries, (r) => weight(r, column))}`;
     }
     return "";
   }

@@ -43,12 +43,14 @@ class Panel(NamedTuple):
         queries: the `Side` that attends, T tokens.
         keys: the `Side` attended to, S tokens.
         layers: the weights of each layer, (H, T, S).
+        verbs: what a query does, and what is done to a key, as the page says it.
     """
 
     name: str
     queries: Side
     keys: Side
     layers: Sequence[Array]
+    verbs: tuple[str, str] = ("attends to", "is attended to by")
 
 
 class View:
@@ -146,6 +148,7 @@ def _panel(panel):
         "queries": _side(panel.queries),
         "keys": _side(panel.keys),
         "layers": [_layer(panel.name, weights, shape) for weights in panel.layers],
+        "verbs": list(panel.verbs),
     }
 
 

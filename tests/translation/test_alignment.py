@@ -1,0 +1,129 @@
+import copy
+import pickle
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from keras_attention import models
+from keras_attention.metrics import spread
+from keras_attention.plotting import merge_tokens
+from keras_attention.translation import alignment
+from tests.attributions.sentences import (
+    CONTEXT_IDS,
+    S,
+    T,
+    log_probabilities,
+    translation_of,
+    translator_of,
+)
+from tests.models.transformers import CONTEXT, TARGET, stirred
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return translator_of(stirred())
+
+
+@pytest.fixture
+def translation(translator):
+    return replace(translation_of(translator), align=translator.align)
+
+
+def losses_by_numpy(model):
+    """Return the losses of the two target words without each of the two source words."""
+    whole = log_probabilities(model)
+    without = [CONTEXT_IDS[:1] + CONTEXT_IDS[2:], CONTEXT_IDS[:2] + CONTEXT_IDS[4:]]
+    tokens = np.stack([whole - log_probabilities(model, ids) for ids in without], axis=1)
+    return np.stack([tokens[:2].sum(axis=0), tokens[2]])  # the words; [END] is none
+
+
+def test_alignment_is_both_ways_and_by_words(translator, translation):
+    lost = np.maximum(losses_by_numpy(translator.model), 0)
+    assert lost.any()  # or nothing would be compared
+    product = lost * lost / np.maximum(lost.sum(axis=0), 1e-30)
+    words = product / np.maximum(product.sum(axis=1, keepdims=True), 1e-30)
+    expected = np.zeros((T, S))
+    for rows, word in ((slice(0, 2), words[0]), (slice(2, 3), words[1])):
+        expected[rows, 1], expected[rows, 2:4] = word[0], word[1] / 2
+    np.testing.assert_allclose(translation.alignment, expected, atol=1e-3)
+
+
+def test_both_ways_by_hand():
+    # Rows 2+1, 0 and 1; columns 2+1 and 1. Row 1: 2·(2/3) and 1·1, of their sum 7/3.
+    found = alignment.both_ways([[2.0, 1.0], [-3.0, 0.0], [1.0, -0.5]])
+    np.testing.assert_allclose(found, [[4 / 7, 3 / 7], [0, 0], [1, 0]])
+
+
+def test_translations_of_all_lengths_are_each_as_alone(monkeypatch):
+    translator = translator_of(models.build_seq2seq(CONTEXT, TARGET, units=5))
+    one = translation_of(translator)
+    short = replace(
+        one, context_ids=(2, 9, 3), context_groups=([0], [1], [2]), target_ids=(6, 3),
+        target_groups=([0], [1]),
+    )  # fmt: skip
+    several = [one, short, one, short, short]
+    alone = [alignment.align(translator.model, [each])[0] for each in several]
+    monkeypatch.setattr(alignment, "MOST_TOKENS", 9)  # rows of two tokens, then of four
+    for found, expected in zip(alignment.align(translator.model, several), alone, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert alignment.align(translator.model, []) == []
+
+
+def test_a_translation_without_words_comes_from_nowhere(translator, translation):
+    empty = replace(translation, target_ids=(3,), target_groups=([0],), target_tokens=("[END]",))
+    np.testing.assert_array_equal(empty.alignment, np.zeros((1, S)))
+
+
+def test_a_copy_and_a_pickle_leave_the_translator_behind(translation):
+    lazy = pickle.loads(pickle.dumps(translation))
+    assert lazy.align is copy.deepcopy(translation).align is None
+    assert lazy.text == translation.text
+    found = translation.alignment  # what was found is taken along
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(translation)).alignment, found)
+
+
+def test_alignment_is_found_once_and_only_if_asked_for(translation):
+    calls = []
+
+    def align(each):
+        calls.append(each)
+        return np.eye(T, S)
+
+    lazy = replace(translation, align=align)
+    assert not calls
+    assert lazy.alignment is lazy.alignment
+    assert calls == [lazy]
+
+
+def test_without_a_translator_there_is_no_alignment(translator, translation):
+    with pytest.raises(ValueError, match="no translator made this translation"):
+        _ = replace(translation, align=None).alignment
+    parts = replace(translation, parts=(translation, translation))
+    with pytest.raises(ValueError, match="in 2 parts"):
+        _ = parts.alignment
+    with pytest.raises(ValueError, match="'one two three' has 0 parts"):
+        translator.align(replace(translation, context_ids=()))
+
+
+def test_the_picture_has_the_weights_and_the_alignment(translation, tmp_path):
+    left, right = translation.plot_alignment(tmp_path / "both.png", links=[(1, 0)])
+    assert (tmp_path / "both.png").stat().st_size > 1000
+    groups = translation.context_groups, translation.target_groups
+    for axes, weights in ((left, translation.attention), (right, translation.alignment)):
+        merged = merge_tokens(weights, *groups)
+        np.testing.assert_allclose(axes.images[0].get_array(), merged)
+        assert f", over {spread(merged):.1f} words" in axes.get_title()
+        assert len(axes.patches) == 1  # the outline
+    assert re.match("attention,", left.get_title())
+    assert re.match("alignment by leave-one-out,", right.get_title())
+    pieces, _ = translation.plot_alignment(tmp_path / "pieces.png", pieces=True)
+    assert pieces.images[0].get_array().shape == (T, S)
+
+
+def test_the_page_has_the_alignment_or_other_evidence(translation):
+    assert "alignment by leave-one-out" in translation.view().html
+    page = translation.view(evidence={"of mine": [np.eye(T, S), np.eye(T, S)]}).html
+    assert "of mine" in page
+    assert "leave-one-out" not in page
