@@ -11,11 +11,11 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reor
 LAYERS := tests/ops tests/layers
 MODELS := tests/models tests/decoding tests/training
 # What stands on them, where backends could differ.
-ABOVE := tests/corpora/test_batches.py tests/translation/test_translator.py tests/translation/test_evaluation.py tests/lab/test_writer.py
+ABOVE := tests/corpora/test_batches.py tests/translation/test_translator.py tests/translation/test_alignment.py tests/translation/test_evaluation.py tests/attributions tests/lab/test_writer.py
 # Rooms of thorough tests.
 LARGE := benchmarks compiling distribution export lab
 
-.PHONY: demo test test-all test-rest test-slow mutants mechanisms lab lint bench notebooks docs clean
+.PHONY: demo test test-all test-rest test-slow mutants mechanisms lab lint bench bench-maps notebooks translators docs clean
 
 demo: $(VENV)/package
 	$(BIN)/keras-attention demo
@@ -62,9 +62,19 @@ lint: $(VENV)/lint
 bench: $(VENV)/bench
 	$(BIN)/python -m examples.benchmarks $(BENCH)
 
+# How true the maps are, and whether the model needs the words that they name, beside eflomal;
+# MAPS="runs/mine --corpus bundled --pairs 20" scores a run.
+bench-maps: $(VENV)/bench
+	$(BIN)/python -m examples.attributions $(MAPS)
+
 # Runs the scripts of examples/ as notebooks and writes these beside them; NAMES="03 09" builds some.
 notebooks: $(VENV)/all
 	$(BIN)/python -m examples.notebooks $(NAMES)
+
+# Trains the translators that come with the package and writes them into data/; hours.
+# TRANSLATORS="spa-eng-rnn --corpus FILE --validation FILE" trains one, on sentences of your own.
+translators: $(VENV)/package
+	$(BIN)/python -m examples.translators $(TRANSLATORS)
 
 # The documentation, into site/; open site/index.html. A warning, such as a link to nowhere, is an error.
 # The README's table of scores is written first.

@@ -28,7 +28,9 @@ ROOMS = (
     "translation.result",
     "translation.translator",
     "translation.evaluation",
+    "translation.folders",
     "translation.web",
+    "attributions",
     "export",
     "runs.settings",
     "runs.run",
@@ -48,6 +50,9 @@ MIRRORED = (
     "examples/mechanisms/pictures/*.png",
     "examples/benchmarks/results/*",
     "data/README.md",
+    "data/alignments/README.md",
+    "data/digits/README.md",
+    "data/translators/README.md",
     "CONTRIBUTING.md",
 )
 # Pictures that the package drew of a layer or model at work, and what one sees.

@@ -45,6 +45,7 @@ from keras_attention import (
     Translator,
     Vocabulary,
     WordPieces,
+    attributions,
     corpora,
     metrics,
     models,
@@ -566,6 +567,48 @@ print(
 # does, but the model is also shown a sentence of a kind that it has never seen, and other
 # words than the blanked one may suffer. Leaving out a word is not a neutral act. A paper that says
 # "we removed the word" has to say which of the two was done.
+#
+# ## On real sentences: does the model need what a map names?
+#
+# The package comes with a translator of real sentences, and with other maps than the weights: the
+# weights times the length of what they weigh (Kobayashi et al. 2020), how far the output of the
+# block turns without a value (Mohebbi et al. 2023), the weights times the gradient of the word's
+# probability, and the loss of probability without a source word. One question serves for all:
+# delete the source word that a map names, and see how much of its log-probability the English word
+# loses. A map that names at random is the floor, and the word whose loss is largest is the ceiling.
+# Leave-one-out *is* that ceiling, so this table cannot praise it: it is there to compare the others.
+
+# %%
+shipped = Translator.load("spa-eng-rnn")
+sentences = [
+    "Mi hermana mayor trabaja en un hospital.",
+    "¿A qué hora sale el último tren?",
+    "Ella perdió el paraguas en la estación.",
+    "No quiero hablar con nadie hoy.",
+    "Compramos una casa cerca del mar.",
+]
+translations = shipped(sentences, beam=4)
+lost = [attributions.leave_one_out(shipped, each) for each in translations]
+
+print(f"{'the source word named by':24}{'loss without it, nats':>24}")
+for method in ("attention", "value-norms", "value-zeroing", "gradient-attention", "alignment"):
+    maps = [attributions.attribute(shipped, each, method).attention for each in translations]
+    scores = list(map(attributions.deletion, translations, maps, lost))
+    print(f"{method:24}{np.mean([score.named for score in scores]):24.2f}")
+for name in ("at_random", "largest"):
+    print(f"{name:24}{np.mean([getattr(score, name) for score in scores]):24.2f}")
+
+# %% [markdown]
+# `alignment` asks leave-one-out both ways: a source word should matter for this English word, and
+# for it more than for others. It is what `Translation.alignment` holds, beside the weights:
+
+# %%
+translations[2].plot_alignment()
+plt.show()
+
+# %% [markdown]
+# Below each map stands over how many words its rows are spread. Where a row is pale, the evidence
+# is thin, and so is what can be said of it.
 #
 # ## What to write under a heat map
 #
