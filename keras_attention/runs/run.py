@@ -302,6 +302,7 @@ def _begin(settings, vocabularies, checkpoint, distribution):
             warm_up=settings.warm_up,
             decay_steps=settings.epochs * settings.steps if settings.decay else None,
             label_smoothing=settings.label_smoothing,
+            optimizer=settings.optimizer,
             crossentropy=distribution.crossentropy,
             jit_compile=distribution.jit_compile,
         )

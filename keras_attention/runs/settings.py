@@ -27,6 +27,7 @@ TUTORIAL = {  # the recipe of the TensorFlow tutorial for its RNN with attention
     "epochs": 100,
     "steps": 100,
     "patience": 3,
+    "optimizer": "adam",
     "learning_rate": 1e-3,
     "warm_up": 0,
     "decay": False,
@@ -41,6 +42,7 @@ TRANSFORMER = {
     "epochs": 30,
     "steps": 400,
     "patience": 30,
+    "optimizer": "adam",
     "learning_rate": 2e-3,
     "warm_up": 1000,
     "decay": True,
@@ -164,9 +166,11 @@ class Settings:
     patience: int = _setting(
         "Epochs without a better validation loss after which training stops.", panel=TRAINING
     )
-    learning_rate: float = _setting(
-        "Learning rate of Adam; with a warm-up, its peak.", panel=TRAINING
+    optimizer: str = _setting(
+        "`adam`; or `muon`, which turns all directions of a weight matrix by the same amount.",
+        panel=TRAINING,
     )
+    learning_rate: float = _setting("Learning rate; with a warm-up, its peak.", panel=TRAINING)
     warm_up: int = _setting(
         "Batches until the learning rate reaches its peak; 0: a constant learning rate.",
         panel=TRAINING,

@@ -4,12 +4,14 @@ from keras_attention.training.callbacks import RunCheckpoint, SeedEachEpoch, Sto
 from keras_attention.training.compile import compile_for_training
 from keras_attention.training.losses import MaskedCrossentropy, token_weights
 from keras_attention.training.metrics import MaskedAccuracy, MaskedLoss
+from keras_attention.training.optimizers import Muon
 from keras_attention.training.schedules import WarmUp, vaswani_peak
 
 __all__ = [
     "MaskedAccuracy",
     "MaskedCrossentropy",
     "MaskedLoss",
+    "Muon",
     "RunCheckpoint",
     "SeedEachEpoch",
     "StopOnDivergence",

@@ -5,7 +5,10 @@ import numpy as np
 
 from keras_attention.training.losses import MaskedCrossentropy
 from keras_attention.training.metrics import MaskedAccuracy, MaskedLoss
+from keras_attention.training.optimizers import Muon
 from keras_attention.training.schedules import WarmUp
+
+OPTIMIZERS = {"adam": keras.optimizers.Adam, "muon": Muon}
 
 
 def compile_for_training(
@@ -15,30 +18,37 @@ def compile_for_training(
     warm_up: int = 0,
     decay_steps: int | None = None,
     label_smoothing: float = 0.0,
+    optimizer: str = "adam",
     crossentropy: type[MaskedCrossentropy] = MaskedCrossentropy,
     jit_compile: bool | None = None,
 ) -> None:
-    """Compile a model with Adam, the masked loss and the masked metrics, and with XLA if possible.
+    """Compile a model with the masked loss and the masked metrics, and with XLA if possible.
 
     Args:
         model: a model of this package, compiled in place.
-        learning_rate: learning rate of Adam; with `warm_up`, its peak.
-        warm_up: steps of the schedule `WarmUp`, with β₂ = 0.98 and ε = 1e-9 as in Vaswani et al.
-            (2017); 0: a constant learning rate, with Keras' β₂ and ε.
+        learning_rate: learning rate; with `warm_up`, its peak.
+        warm_up: steps of the schedule `WarmUp`, with Adam's β₂ = 0.98 and ε = 1e-9 as in Vaswani et
+            al. (2017); 0: a constant learning rate, with Keras' β₂ and ε.
         decay_steps: argument of `WarmUp`.
         label_smoothing: argument of `MaskedCrossentropy`.
+        optimizer: `"adam"` or `"muon"`, see `Muon`.
         crossentropy: class of the loss, `MaskedCrossentropy` or a subclass.
         jit_compile: whether XLA compiles the steps; None: if the backend supports it.
+
+    Raises:
+        ValueError: there is no such optimizer.
     """
+    if optimizer not in OPTIMIZERS:
+        raise ValueError(f"optimizer must be one of {', '.join(OPTIMIZERS)}, got {optimizer!r}")
     if jit_compile is None:
         jit_compile = keras.backend.backend() != "torch"
     if warm_up:
         schedule = WarmUp(learning_rate, warm_up, decay_steps)
-        optimizer = keras.optimizers.Adam(schedule, beta_2=0.98, epsilon=1e-9)
+        chosen = OPTIMIZERS[optimizer](schedule, beta_2=0.98, epsilon=1e-9)
     else:
-        optimizer = keras.optimizers.Adam(learning_rate)
+        chosen = OPTIMIZERS[optimizer](learning_rate)
     model.compile(
-        optimizer,
+        chosen,
         loss=crossentropy(label_smoothing=label_smoothing),
         metrics=[MaskedAccuracy(), MaskedLoss()],
         jit_compile=jit_compile,

@@ -1,0 +1,108 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_attention.layers import MultiHeadAttention
+from keras_attention.training import Muon
+from keras_attention.training.optimizers import fold, is_matrix, orthogonal
+from tests.numerics import as_numpy
+
+
+def updated(optimizer, start, gradients):
+    """Return a kernel after some steps."""
+    variable = keras.Variable(start, dtype="float32", name="kernel")
+    optimizer.build([variable])
+    for gradient in gradients:
+        optimizer.apply([keras.ops.convert_to_tensor(gradient, "float32")], [variable])
+    return as_numpy(variable)
+
+
+def polynomial_of_singular_values(matrix):
+    """What five Newton–Schulz iterations do, in float64: they act on singular values alone."""
+    left, values, right = np.linalg.svd(matrix, full_matrices=False)
+    values = values / np.linalg.norm(matrix)
+    for _ in range(5):
+        values = 3.4445 * values - 4.7750 * values**3 + 2.0315 * values**5
+    return left @ np.diag(values) @ right
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (4, 9), (9, 4)])
+def test_orthogonal_changes_the_singular_values_alone(shape):
+    matrix = np.random.default_rng(1).normal(size=shape)
+    ours = as_numpy(orthogonal(keras.ops.convert_to_tensor(matrix, "float32")))
+    np.testing.assert_allclose(ours, polynomial_of_singular_values(matrix), rtol=1e-4, atol=1e-4)
+    values = np.linalg.svd(ours, compute_uv=False)
+    assert values.min() > 0.65
+    assert values.max() < 1.25
+
+
+def test_a_gradient_of_0_changes_nothing():
+    start = np.random.default_rng(2).normal(size=(3, 4))
+    np.testing.assert_array_equal(
+        updated(Muon(0.1), start, [np.zeros((3, 4))]), start.astype("float32")
+    )
+
+
+def test_steps_of_a_matrix_are_those_by_hand():
+    random = np.random.default_rng(3)
+    start, *gradients = random.normal(size=(4, 3, 8))
+    expected, moment = start, 0
+    for gradient in gradients:
+        moment = 0.95 * moment + gradient
+        step = polynomial_of_singular_values(gradient + 0.95 * moment)
+        expected = expected - 0.01 * 0.2 * np.sqrt(8) * step
+    ours = updated(Muon(0.01), start, gradients)
+    np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_kernel_of_heads_is_learned_as_the_matrix_that_it_is():
+    random = np.random.default_rng(4)
+    start, gradient = random.normal(size=(2, 6, 2, 3))
+    ours = updated(Muon(0.01), start, [gradient])
+    flat = updated(Muon(0.01), start.reshape(6, 6), [gradient.reshape(6, 6)])
+    np.testing.assert_allclose(ours.reshape(6, 6), flat, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [((4, 7), (4, 7)), ((8, 2, 4), (8, 8)), ((2, 4, 8), (8, 8)), ((8, 2, 8), (8, 16))],
+)
+def test_heads_belong_to_the_side_where_the_matrix_is_squarest(shape, expected):
+    assert fold(shape) == expected
+
+
+def test_biases_norms_and_embeddings_are_left_to_adam():
+    random = np.random.default_rng(5)
+    start, *gradients = random.normal(size=(4, 5))
+    adam = keras.optimizers.Adam(0.01, beta_2=0.98, epsilon=1e-9)
+    theirs = updated(adam, start, gradients)
+    ours = updated(Muon(0.01, beta_2=0.98, epsilon=1e-9), start, gradients)
+    np.testing.assert_array_equal(ours, theirs)
+    embedding, attention = keras.layers.Embedding(7, 4), MultiHeadAttention(2, 2)
+    embedding.build()
+    attention.build((1, 3, 4), (1, 3, 4))
+    assert not any(map(is_matrix, embedding.weights))
+    kernels = {each.path.split("/")[-2] for each in attention.weights if is_matrix(each)}
+    assert len(kernels) == 4  # query, key, value, output
+
+
+def test_it_is_saved_with_its_momentum(tmp_path):
+    """A model goes on after it is loaded as if it had not been saved."""
+    keras.utils.set_random_seed(1)
+    x, y = np.random.default_rng(6).normal(size=(2, 16, 4)).astype("float32")
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4)])
+    model.compile(Muon(0.01, momentum=0.9), "mse")
+    model.fit(x, y, epochs=2, shuffle=False, verbose=0)
+    model.save(tmp_path / "model.keras")
+    again = keras.saving.load_model(tmp_path / "model.keras")
+    assert again.optimizer.get_config()["momentum"] == 0.9
+    for each in (model, again):
+        each.fit(x, y, epochs=1, shuffle=False, verbose=0)
+    for ours, theirs in zip(again.weights, model.weights, strict=True):
+        np.testing.assert_allclose(as_numpy(ours), as_numpy(theirs), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("momentum", [-0.1, 1.0])
+def test_a_wrong_momentum_is_an_error(momentum):
+    with pytest.raises(ValueError, match=f"momentum must be .* got {momentum}"):
+        Muon(0.1, momentum=momentum)
