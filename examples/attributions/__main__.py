@@ -89,12 +89,7 @@ def score(translator, pairs):
     predicted, losses, limits = {}, {}, []
     for translation in progress("Scoring")(forced):
         lost = attributions.leave_one_out(translator, translation)
-        for name, method in attributions.METHODS.items():
-            try:
-                found = method(translator, translation)
-            except ValueError:  # this model does not allow it
-                continue
-            found = found if found.ndim == 2 else found.mean(axis=0)
+        for name, found in maps_of(translator, translation):
             words = attributions.by_words(translation, found)
             predicted.setdefault(name, []).append(metrics.alignment_from_weights(words))
             scored = attributions.deletion(translation, found, lost)
@@ -106,6 +101,30 @@ def score(translator, pairs):
         for name, links in predicted.items()
     }
     return rows, tuple(np.mean(limits, axis=0))
+
+
+def maps_of(translator, translation):
+    """Yield the name of each map of a translation and the map (T, S)."""
+    from keras_attention import attributions
+
+    for name, method in attributions.METHODS.items():
+        try:
+            found = method(translator, translation)
+        except ValueError:  # this model does not allow it
+            continue
+        yield name, found if found.ndim == 2 else found.mean(axis=0)
+    layers = translation.weights["cross_attention"]
+    if layers[0].ndim == 2:  # no heads
+        return
+    for number, layer in enumerate(layers, start=1):
+        for row, weights in (("said", layer), ("fed", attributions.fed_rows(layer))):
+            yield f"attention of layer {number}, the row of the word {row}", weights.mean(axis=0)
+    chosen = translator.config.get("alignment_head")
+    if chosen:
+        weights = layers[chosen["layer"] - 1][chosen["head"] - 1]
+        row = "fed" if chosen["fed"] else "said"
+        name = f"head {chosen['head']} of layer {chosen['layer']}, the row of the word {row}"
+        yield name, attributions.fed_rows(weights) if chosen["fed"] else weights
 
 
 def main():

@@ -3,7 +3,7 @@
 - `maps`: rollout, value norms, value zeroing.
 - `gradients`: gradient × attention, and relevance that sums to the logit.
 - `counterfactuals`: the translation with a word deleted, with permuted and with uniform attention.
-- `heads`: heads removed one by one, and their importance.
+- `heads`: heads removed one by one, their importance, and the one that agrees with the alignment.
 - `scoring`: does the model need the words that a map names?
 
 Every attribution is a function of a `Translator` and one of its translations. `METHODS` lists those
@@ -22,7 +22,13 @@ from keras_attention.attributions.counterfactuals import (
     uniform_attention,
 )
 from keras_attention.attributions.gradients import Relevance, gradient_attention, relevance
-from keras_attention.attributions.heads import head_ablation, head_importance
+from keras_attention.attributions.heads import (
+    AlignedHead,
+    aligned_head,
+    fed_rows,
+    head_ablation,
+    head_importance,
+)
 from keras_attention.attributions.maps import roll_out, rollout, value_norms, value_zeroing
 from keras_attention.attributions.scoring import (
     Deletion,
@@ -46,11 +52,14 @@ METHODS: dict[str, Callable[[Translator, Translation], np.ndarray]] = {
 
 __all__ = [
     "METHODS",
+    "AlignedHead",
     "Deletion",
     "Relevance",
+    "aligned_head",
     "attribute",
     "by_words",
     "deletion",
+    "fed_rows",
     "gradient_attention",
     "head_ablation",
     "head_importance",

@@ -1,17 +1,84 @@
 """What single heads are worth: remove one, or ask the gradient."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 from keras import ops
 
 from keras_attention.attributions.inside import Inside
 from keras_attention.attributions.interventions import edited, gradient
+from keras_attention.attributions.scoring import by_words
 from keras_attention.layers import MultiHeadAttention
 from keras_attention.translation.result import Translation
 from keras_attention.translation.translator import Translator
 
 KINDS = ("cross", "encoder", "decoder")
+
+
+class AlignedHead(NamedTuple):
+    """The head of the cross-attention that agrees best with the alignment.
+
+    Attributes:
+        layer: number of its layer, counted from 1.
+        head: its number in the layer, counted from 1.
+        fed: whether a word's row is the one in which the decoder is fed the word, one step after
+            the one in which it is said.
+        agreement: fraction of the target words for which it names the same source word.
+    """
+
+    layer: int
+    head: int
+    fed: bool
+    agreement: float
+
+
+def aligned_head(translations: Iterable[Translation]) -> AlignedHead:
+    """Find the head that shows best where words come from; no gold alignment is needed.
+
+    What a head should name is what `Translation.alignment` names, which asks the model itself.
+    Words for which no source word speaks are left out.
+
+    Args:
+        translations: translations of one sentence each, with the weights of several heads.
+
+    Returns:
+        `AlignedHead`.
+
+    Raises:
+        ValueError: the translations have no heads, or no word with an alignment.
+
+    References:
+        Chen et al. (2020), Accurate word alignment induction from neural machine translation,
+        arXiv:2004.14837, for the row of the word that is fed (Shift-Att).
+    """
+    agreed, words = np.zeros(()), 0
+    for each in translations:
+        layers = np.stack(each.weights["cross_attention"])
+        if layers.ndim != 4:
+            raise ValueError("the attention of this model has no heads to choose from")
+        evidence = by_words(each, each.alignment)
+        speaks = evidence.any(axis=1)
+        named = evidence.argmax(axis=1)
+        rows = np.stack([layers, fed_rows(layers)], axis=2)  # (L, H, 2, T, S)
+        heads = [by_words(each, weights) for weights in rows.reshape(-1, *rows.shape[3:])]
+        same = np.array([weights.argmax(axis=1) == named for weights in heads])
+        agreed = agreed + same[:, speaks].sum(axis=1).reshape(rows.shape[:3])
+        words += int(speaks.sum())
+    if not words:
+        raise ValueError("finding a head needs a translation in which a word has an alignment")
+    best = np.unravel_index(agreed.argmax(), agreed.shape)
+    layer, head, fed = map(int, best)
+    return AlignedHead(layer + 1, head + 1, bool(fed), float(agreed[best] / words))
+
+
+def fed_rows(weights: np.ndarray) -> np.ndarray:
+    """Give each token the row in which the decoder is fed it; the last token keeps its own.
+
+    Args:
+        weights: (…, T, S), each row that in which the token is said.
+    """
+    return np.concatenate([weights[..., 1:, :], weights[..., -1:, :]], axis=-2)
 
 
 def head_ablation(

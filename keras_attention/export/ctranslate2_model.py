@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_attention.layers import TransformerEncoderLayer
+from keras_attention.layers import TransformerDecoderLayer, TransformerEncoderLayer
 from keras_attention.text import END, SPECIAL_WORDS, START, UNKNOWN
 from keras_attention.translation.folders import CONTEXT_FILE, TARGET_FILE
 from keras_attention.translation.translator import Translator
@@ -31,6 +31,11 @@ def write_ctranslate2(translator: Translator, folder: Path | str) -> None:
     This package never writes padding or `[START]`. To exclude them in CTranslate2 as well, pass
     `suppress_sequences=[["<blank>"], ["[START]"]]`; a trained model does not write them.
 
+    With `return_attention=True`, CTranslate2 hands out the attention of one head: the one that the
+    configuration of the translator names as `alignment_head` (`attributions.aligned_head` finds
+    it), else the first of the last layer. Its columns are the tokens given. If it is `fed`, the row
+    of a token is the next one.
+
     Args:
         translator: a `Translator` with a Transformer.
         folder: the folder to create.
@@ -41,7 +46,7 @@ def write_ctranslate2(translator: Translator, folder: Path | str) -> None:
     from ctranslate2.specs import TransformerSpec
 
     encoder, decoder = (translator.model.get_layer(side) for side in ("encoder", "decoder"))
-    blocks = [layer for layer in encoder.layers if isinstance(layer, TransformerEncoderLayer)]
+    blocks = _layers(encoder, TransformerEncoderLayer)
     if not blocks:
         raise ValueError(f"ctranslate2 needs a Transformer, got {translator.model.name}")
     first, width = blocks[0], encoder.get_layer("context_embedding").width
@@ -50,9 +55,17 @@ def write_ctranslate2(translator: Translator, folder: Path | str) -> None:
             f"for CTranslate2 num_heads · key_dim must be the width of the model, {width}, got "
             f"{first.num_heads} heads of {first.key_dim}"
         )
-    spec = TransformerSpec.from_config(len(blocks), first.num_heads, pre_norm=first.norm_first)
+    depths = len(blocks), len(_layers(decoder, TransformerDecoderLayer))
+    chosen = {"layer": depths[1], "head": 1, **translator.config.get("alignment_head", {})}
+    spec = TransformerSpec.from_config(
+        depths,
+        first.num_heads,
+        pre_norm=first.norm_first,
+        alignment_layer=chosen["layer"] - 1,
+        alignment_heads=1,
+    )
     _encoder(spec.encoder, encoder)
-    _decoder(spec.decoder, decoder)
+    _decoder(spec.decoder, decoder, chosen)
     sides = (translator.context_vocabulary, translator.target_vocabulary)
     spec.register_source_vocabulary([_BLANK, *sides[0].words[1:]])
     spec.register_target_vocabulary([_BLANK, *sides[1].words[1:]])
@@ -70,6 +83,10 @@ def write_ctranslate2(translator: Translator, folder: Path | str) -> None:
         vocabulary.save(folder / name)
 
 
+def _layers(side, kind):
+    return [layer for layer in side.layers if isinstance(layer, kind)]
+
+
 def _encoder(spec, encoder):
     _embedding(spec, spec.embeddings[0], encoder.get_layer("context_embedding"))
     for number, layer in enumerate(spec.layer, start=1):
@@ -80,7 +97,7 @@ def _encoder(spec, encoder):
         _norm(spec.layer_norm, encoder.get_layer("encoder_norm"))
 
 
-def _decoder(spec, decoder):
+def _decoder(spec, decoder, chosen):
     embedding = decoder.get_layer("target_embedding")
     _embedding(spec, spec.embeddings, embedding)
     if "logits" in {layer.name for layer in decoder.layers}:
@@ -90,7 +107,9 @@ def _decoder(spec, decoder):
     for number, layer in enumerate(spec.layer, start=1):
         block = decoder.get_layer(f"decoder_layer_{number}")
         _attention(layer.self_attention, block.self_attention, own=True)
-        _attention(layer.attention, block.cross_attention, own=False)
+        # CTranslate2 hands out the first heads of the layer.
+        first = chosen["head"] if number == chosen["layer"] else 1
+        _attention(layer.attention, block.cross_attention, own=False, first=first)
         _feed_forward(layer.ffn, block.feed_forward)
     if spec.pre_norm:
         _norm(spec.layer_norm, decoder.get_layer("decoder_norm"))
@@ -106,10 +125,11 @@ def _embedding(spec, weights, layer):
     spec.position_encodings.encodings = _array(layer.add_positions(nothing))[0]
 
 
-def _attention(spec, block, own):
-    """Copy a self-attention (`own`) or a cross-attention."""
+def _attention(spec, block, own, first=1):
+    """Copy a self-attention (`own`) or a cross-attention, with one of its heads as the first."""
     query, key, value, output = (
-        _dense_of(block.attention, name) for name in ("query", "key", "value", "attention_output")
+        _dense_of(block.attention, name, first)
+        for name in ("query", "key", "value", "attention_output")
     )
     groups = [[query, key, value], [output]] if own else [[query], [key, value], [output]]
     for linear, parts in zip(spec.linear, groups, strict=True):
@@ -118,12 +138,22 @@ def _attention(spec, block, own):
     _norm(spec.layer_norm, block.norm)
 
 
-def _dense_of(attention, name):
+def _dense_of(attention, name, first):
     """Return weight (output, input) and bias (output,) of one of the projections."""
     by_path = {"/".join(w.path.split("/")[-2:]): _array(w) for w in attention.weights}
-    kernel, bias = by_path[f"{name}/kernel"], by_path[f"{name}/bias"].reshape(-1)
-    # Input projections are (D, H, K), the output projection is (H, K, D).
+    kernel, bias = by_path[f"{name}/kernel"], by_path[f"{name}/bias"]
+    # Input projections are (D, H, K) with biases (H, K), the output projection is (H, K, D).
+    is_output = bias.ndim == 1
+    kernel = _with_first(kernel, first, axis=0 if is_output else 1)
+    bias = bias if is_output else _with_first(bias, first, axis=0).reshape(-1)
     return np.ascontiguousarray(kernel.reshape(-1, len(bias)).T), bias
+
+
+def _with_first(array, first, axis):
+    """Exchange the first head with another, counted from 1."""
+    order = np.arange(array.shape[axis])
+    order[[0, first - 1]] = order[[first - 1, 0]]
+    return np.take(array, order, axis=axis)
 
 
 def _feed_forward(spec, block):

@@ -6,9 +6,12 @@ pytest.importorskip("tensorflow")
 pytest.importorskip("ctranslate2", reason="needs the extra ctranslate2")
 
 import ctranslate2
+import numpy as np
 
 from keras_attention.export import export
+from keras_attention.models import build_transformer
 from keras_attention.text import KINDS
+from keras_attention.translation.translator import Translator
 from tests.conftest import files
 
 LENGTH = 9
@@ -38,6 +41,45 @@ def test_it_translates_as_the_translator_does(
     assert len(set(texts)) > 4
 
 
+@pytest.mark.parametrize("chosen", [{}, {"layer": 1, "head": 3}, {"layer": 2, "head": 2}])
+def test_its_attention_is_that_of_the_head_that_the_configuration_names(
+    chosen, translators, with_words, tmp_path
+):
+    translator = translators("pre-norm")
+    config = {"alignment_head": chosen} if chosen else {}
+    parts = translator.model, translator.context_vocabulary, translator.target_vocabulary
+    export(Translator(*parts, config), "ctranslate2", tmp_path / "new")
+    sentence = next(text for text in with_words if len(text.split()) > 4)
+    expected = translator(sentence, max_length=LENGTH)
+    result = ctranslate2.Translator(str(tmp_path / "new"), compute_type="float32").translate_batch(
+        [[token for token, _ in translator.context_vocabulary.tokenize([sentence])[0]]],
+        beam_size=1,
+        max_decoding_length=LENGTH,
+        return_attention=True,
+        suppress_sequences=[["<blank>"], ["[START]"]],
+    )[0]
+    layer, head = chosen.get("layer", 2), chosen.get("head", 1)
+    weights = expected.weights["cross_attention"][layer - 1][head - 1]
+    found = np.array(result.attention[0])
+    # Without the columns of [START] and [END]
+    np.testing.assert_allclose(found, weights[: len(found), 1:-1], atol=1e-5)
+    assert len(found) >= len(result.hypotheses[0])
+
+
+def test_an_encoder_may_be_deeper_than_the_decoder(vocabularies, tmp_path):
+    small = {"units": 6, "num_layers": 3, "num_decoder_layers": 1, "num_heads": 2}
+    model = build_transformer(*map(len, vocabularies.word), **small, feed_forward_dim=7)
+    translator = Translator(model, *vocabularies.word)
+    export(translator, "ctranslate2", tmp_path / "new")
+    words = ["los", "niños"]
+    found = ctranslate2.Translator(str(tmp_path / "new"), compute_type="float32").translate_batch(
+        [words], beam_size=1, max_decoding_length=LENGTH, suppress_sequences=[["[START]"]]
+    )
+    expected = translator(" ".join(words), max_length=LENGTH)
+    tokens = [token for token in expected.target_tokens if token != "[END]"]
+    assert found[0].hypotheses[0] == tokens
+
+
 def test_what_is_no_transformer_is_refused(translators, tmp_path):
     with pytest.raises(ValueError, match="needs a Transformer, got rnn_attention"):
         export(translators("rnn"), "ctranslate2", tmp_path / "new")
@@ -45,9 +87,6 @@ def test_what_is_no_transformer_is_refused(translators, tmp_path):
 
 
 def test_heads_of_another_width_are_refused(vocabularies, tmp_path):
-    from keras_attention.models import build_transformer
-    from keras_attention.translation.translator import Translator
-
     small = {"units": 6, "num_layers": 1, "num_heads": 2, "key_dim": 5, "feed_forward_dim": 7}
     model = build_transformer(*map(len, vocabularies.word), **small)
     with pytest.raises(ValueError, match="must be the width of the model, 6, got 2 heads of 5"):
