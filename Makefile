@@ -15,7 +15,7 @@ ABOVE := tests/corpora/test_batches.py tests/translation/test_translator.py test
 # Rooms of thorough tests.
 LARGE := benchmarks compiling distribution export lab
 
-.PHONY: demo test test-all test-rest test-slow mutants mechanisms lab lint bench bench-maps notebooks translators docs clean
+.PHONY: demo test test-all test-rest test-slow mutants mechanisms lab lint bench bench-maps notebooks translators diagrams docs clean
 
 demo: $(VENV)/package
 	$(BIN)/keras-attention demo
@@ -75,6 +75,10 @@ notebooks: $(VENV)/all
 # TRANSLATORS="spa-eng-rnn --corpus FILE --validation FILE" trains one, on sentences of your own.
 translators: $(VENV)/package
 	$(BIN)/python -m examples.translators $(TRANSLATORS)
+
+# The diagrams of the course, into the package.
+diagrams: $(VENV)/docs
+	$(BIN)/python -m docs.diagrams
 
 # The documentation, into site/; open site/index.html. A warning, such as a link to nowhere, is an error.
 # The README's table of scores is written first.

@@ -1,9 +1,9 @@
 """What the site has beside the pages of this folder, for `mkdocs`, which reads this as its hook.
 
 A page for every public layer and model builder, from their docstrings; one for every room that a
-user imports from; the figures, which are a part of the README; a card for every notebook, with a
-picture that it drew; and pages and pictures from elsewhere in the repository, at the places where
-they are there, so that links hold in both.
+user imports from; the diagrams; the figures, which are a part of the README; a card for every
+notebook, with a picture that it drew; and pages and pictures from elsewhere in the repository, at
+the places where they are there, so that links hold in both.
 """
 
 import ast
@@ -16,6 +16,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "keras_attention"
+DIAGRAMS = f"{PACKAGE}/plotting/diagrams"
 ROOMS = (
     "ops",
     "text",
@@ -49,6 +50,7 @@ MIRRORED = (
     "examples/mechanisms/results.*",
     "examples/mechanisms/pictures/*.png",
     "examples/benchmarks/results/*",
+    f"{DIAGRAMS}/*.svg",
     "data/README.md",
     "data/alignments/README.md",
     "data/digits/README.md",
@@ -92,6 +94,42 @@ PICTURES = {
         "examples/images/seq2seq.png",
         "Without attention all that is known of a sentence is the state after its last token.",
     ),
+}
+# The diagrams of a layer or model.
+DIAGRAMS_OF = {
+    "scores": ["additive-score"],
+    "AdditiveAttention": ["four-steps", "softmax-axis"],
+    "AttentionRNN": ["a-memory"],
+    "CausalSelfAttention": ["masks"],
+    "ContextSensitiveMemory": ["soft-dictionary"],
+    "CoverageAttention": ["past-alignments"],
+    "CrossAttention": ["three-attentions"],
+    "GlimpseNetwork": ["glimpse"],
+    "GlimpseRNN": ["recurrent-glimpses"],
+    "GlobalSelfAttention": ["three-attentions"],
+    "HardAttention": ["soft-and-hard"],
+    "Hopfield": ["hopfield"],
+    "MemoryHop": ["hops"],
+    "MonotonicLocalAttention": ["global-and-local"],
+    "MultiHeadAttention": ["heads"],
+    "NTMCell": ["turing-machine", "addressing", "writing"],
+    "NeuralCoverageAttention": ["past-alignments"],
+    "OverFrames": ["captioner"],
+    "Pooling": ["no-attention-pooling"],
+    "PositionalEmbedding": ["positions"],
+    "PredictiveLocalAttention": ["global-and-local"],
+    "SinusoidalPositions": ["positions"],
+    "TransformerDecoderLayer": ["decoder-layer", "cache"],
+    "TransformerEncoderLayer": ["encoder-layer"],
+    "build_bilstm_attention": ["a-memory"],
+    "build_captioner": ["captioner"],
+    "build_deep_recurrent_attention": ["recurrent-glimpses", "glimpse"],
+    "build_memory_network": ["hops"],
+    "build_neural_turing_machine": ["turing-machine", "addressing", "writing"],
+    "build_recurrent_attention": ["recurrent-glimpses", "glimpse"],
+    "build_rnn_attention": ["a-memory"],
+    "build_seq2seq": ["one-vector"],
+    "build_transformer": ["transformer", "teacher-forcing"],
 }
 NOTEBOOKS = """## Notebooks
 
@@ -137,6 +175,7 @@ def on_files(files, config):
     }
     pages |= {f"reference/{room}.md": f"::: {PACKAGE}.{room}\n" for room in ROOMS}
     pages["figures.md"] = figures()
+    pages["diagrams.md"] = diagrams()
     for notebook in notebooks():
         place = f"examples/{notebook.stem}.png"
         files.append(File.generated(config, place, content=drawn_by(notebook)))
@@ -153,6 +192,34 @@ def on_page_markdown(markdown, page, **_):
     markdown = markdown.replace("<!-- notebooks -->", NOTEBOOKS.format(cards) if cards else "")
     markdown = re.sub(r"\]\(\.\./README\.md(#[\w-]+)?\)", "](figures.md)", markdown)
     return markdown.replace("](../", "](").replace("](docs/", "](")
+
+
+def on_page_content(html, **_):
+    """Put diagrams into the page itself, so that they turn dark with it."""
+
+    def whole(match):
+        return (ROOT / DIAGRAMS / match[1]).read_text(encoding="utf-8")
+
+    return re.sub(rf'<img [^>]*src="[^"]*{DIAGRAMS}/([\w-]+\.svg)"[^>]*>', whole, html)
+
+
+def diagrams():
+    """Return the page of all diagrams, each below its caption."""
+    parts = [
+        "# Diagrams",
+        "In a notebook `plotting.diagram(name)` shows one. They are SVG files, drawn by the code "
+        "in `docs/diagrams/`.",
+    ]
+    for path in sorted((ROOT / DIAGRAMS).glob("*.svg")):
+        parts += [f"## {path.stem.replace('-', ' ').capitalize()}", *shown(path.stem, DIAGRAMS)]
+    return "\n\n".join(parts) + "\n"
+
+
+def shown(name, folder):
+    """Return a diagram above its caption, as Markdown; the folder is as the page sees it."""
+    svg = (ROOT / DIAGRAMS / f"{name}.svg").read_text(encoding="utf-8")
+    caption = re.search(r"<title>(.*?)</title>", svg)[1]
+    return [f"![{caption}]({folder}/{name}.svg)", f"*{caption}*"]
 
 
 def notebooks():
@@ -218,6 +285,8 @@ def page(room, name):
         parts.append(f"```text\n{equations}\n```")
     elif equations:
         parts.append(equations)
+    for each in DIAGRAMS_OF.get(name, ()):
+        parts += shown(each, f"../{DIAGRAMS}")
     if name in PICTURES:
         picture, says = PICTURES[name]
         parts += [f"![{says}](../{picture})", f"*{says}*"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from keras_attention import layers, models
+from keras_attention.plotting.diagrams import NAMES
 
 pytestmark = pytest.mark.extra("docs")
 
@@ -47,6 +48,13 @@ def test_every_picture_of_the_gallery_is_there(site):
     pictures = re.findall(r'<img[^>]* src="([^"]+)"', page)
     assert len(pictures) >= 12
     assert all((site / picture).is_file() for picture in pictures)
+
+
+def test_diagrams_are_part_of_their_pages(site):
+    """So they turn dark with the page; each is on the page of diagrams, and most with a layer."""
+    page = (site / "diagrams.html").read_text(encoding="utf-8")
+    assert page.count('keras-attention-diagram" ') == len(NAMES)
+    assert "<svg" in (site / "layers/MultiHeadAttention.html").read_text(encoding="utf-8")
 
 
 def test_nothing_is_loaded_from_elsewhere(site):

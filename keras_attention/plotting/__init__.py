@@ -13,6 +13,7 @@ from keras_attention.plotting.coloured import (
     plot_coloured_text,
 )
 from keras_attention.plotting.curves import plot_curves
+from keras_attention.plotting.diagrams import Diagram, diagram
 from keras_attention.plotting.figures import check_plot_path, page_style
 from keras_attention.plotting.glimpses import plot_glimpses
 from keras_attention.plotting.grid import plot_attention_grid
@@ -25,9 +26,11 @@ from keras_attention.plotting.positions import plot_positions
 from keras_attention.plotting.tapes import plot_tapes
 
 __all__ = [
+    "Diagram",
     "animate_attention",
     "check_animation_path",
     "check_plot_path",
+    "diagram",
     "plot_attention",
     "plot_attention_grid",
     "merge_tokens",
