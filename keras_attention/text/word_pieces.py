@@ -8,6 +8,8 @@ from functools import cache, cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import regex
+
 from keras_attention.text.normalization import import_tensorflow_text
 from keras_attention.text.tokens import (
     CONTINUATION,
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _APOSTROPHES = "'’"
+_OF_WORDS = regex.compile(r"[\p{L}\p{M}\p{N}]")
+# A word or a mark; blanks are those of `str.isspace`.
+_TOKEN = regex.compile(
+    rf"{_OF_WORDS.pattern}+(?:[{_APOSTROPHES}]{_OF_WORDS.pattern}+)*|[^\s\x1c-\x1f]"
+)
 _LONGEST = 50  # characters of the longest word that KerasNLP learns from
 _TIMES = 5  # repeats of each word: KerasNLP requires ten, so two in the corpus suffice
 _ANY_LENGTH = 2**31 - 1  # by default, words above 100 bytes are unknown to TensorFlow Text
@@ -215,7 +222,7 @@ def split_marks(sentence: str) -> list[str]:
     """
     text = unicodedata.normalize("NFC", re.sub(rf"[{JOINER}\0\ud800-\udfff]", "", sentence))
     tokens = []
-    for match in _pattern().finditer(text):
+    for match in _TOKEN.finditer(text):
         token, start, end = match.group(), match.start(), match.end()
         if not _is_of_words(token[0]):
             before = JOINER if start and not text[start - 1].isspace() else ""
@@ -226,21 +233,16 @@ def split_marks(sentence: str) -> list[str]:
 
 
 @cache
-def _pattern():
-    return re.compile(rf"{word_pattern()}|\S")
-
-
-@cache
 def word_pattern() -> str:
-    """Return the regular expression of a word, for Python's `re` and for RE2."""
-    characters = map(chr, range(sys.maxunicode + 1))  # `re` has no Unicode classes such as \p{L}
+    """Return the regular expression of a word for RE2, whose Unicode may be another version."""
+    characters = map(chr, range(sys.maxunicode + 1))
     runs = [list(run) for is_word, run in groupby(characters, _is_of_words) if is_word]
     letter = f"[{''.join(f'{run[0]}-{run[-1]}' for run in runs)}]"
     return rf"{letter}+(?:[{_APOSTROPHES}]{letter}+)*"
 
 
 def _is_of_words(character):
-    return bool(character) and unicodedata.category(character)[0] in "LMN"
+    return _OF_WORDS.match(character) is not None
 
 
 def _forms(character):
