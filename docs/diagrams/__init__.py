@@ -4,9 +4,9 @@ Each function of the modules here draws one diagram; its docstring is the captio
 docs.diagrams` writes them all as SVG files into `keras_attention/plotting/diagrams/`.
 """
 
-from docs.diagrams import attention, maps, memories, sequences, transformer, vision
+from docs.diagrams import attention, faults, maps, memories, sequences, transformer, vision
 
-MODULES = (sequences, attention, transformer, memories, maps, vision)
+MODULES = (sequences, attention, transformer, memories, maps, faults, vision)
 
 
 def drawn() -> dict[str, str]:
