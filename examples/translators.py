@@ -17,6 +17,7 @@ from keras_attention.menu import TRANSLATORS
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "translators"
 RECIPES = {
+    "spa-eng": {"model": "transformer"},
     "spa-eng-rnn": {
         "model": "rnn",
         "tokens": "wordpiece",
@@ -38,6 +39,7 @@ QUICK = {
     "batch_size": 16,
     "warm_up": 1,
 }
+PAIRS_FOR_HEADS = 200
 SOURCE = {
     "data": "spa-eng of the TensorFlow tutorials: sentence pairs of Tatoeba (https://tatoeba.org), "
     "by way of manythings.org/anki",
@@ -103,6 +105,9 @@ def make(name, train_pairs, validation_pairs, folder, out, seed, changes):
     builder = runs.builder_of(settings, *vocabularies)
     Translator(trained.model, *vocabularies, card).save(out, builder)
     small = Translator.load(out)  # what is scored is what is shipped
+    if settings.model == "transformer":
+        card["alignment_head"] = alignment_head(small, validation_pairs)
+        print("The head that agrees best with leave-one-out:", card["alignment_head"])
     scores = {}
     for search, options in (("greedy", {}), ("beam 4", {"beam": 4})):
         report = evaluation.evaluate(
@@ -116,6 +121,15 @@ def make(name, train_pairs, validation_pairs, folder, out, seed, changes):
     Translator(trained.model, *vocabularies, {**card, "scores": scores}).save(out, builder)
     size = sum(path.stat().st_size for path in out.iterdir()) / 1e6
     print(f"Wrote {out}, {size:.1f} MB")
+
+
+def alignment_head(translator, pairs):
+    """Return which head shows best where words come from, for those who export the model."""
+    from keras_attention import attributions
+
+    pairs = pairs[:: max(1, len(pairs) // PAIRS_FOR_HEADS)]
+    forced = translator.forced([pair.context for pair in pairs], [pair.target for pair in pairs])
+    return attributions.aligned_head(progress("Choosing a head")(forced))._asdict()
 
 
 def main():

@@ -31,8 +31,8 @@ SCORES = {
     "location": ScoreEntry("LocationScore", "(W q)_j"),
 }
 
-# The translators that come with the package, and what they are
-TRANSLATORS = {"spa-eng-rnn": "an RNN with attention"}
+# The translators that come with the package, the default first, and what they are
+TRANSLATORS = {"spa-eng": "a Transformer", "spa-eng-rnn": "an RNN with attention"}
 
 # The maps of `attributions`, and what each asks
 ATTRIBUTIONS = {

@@ -39,5 +39,5 @@ def test_translators_are_trained_scored_and_written(tiny_run, tmp_path, monkeypa
 def test_a_translator_that_is_none_is_one_line(monkeypatch, capsys):
     assert run(monkeypatch, "fra-eng") == 2
     assert capsys.readouterr().err == (
-        "examples.translators: error: a translator is one of spa-eng-rnn, got fra-eng\n"
+        "examples.translators: error: a translator is one of spa-eng, spa-eng-rnn, got fra-eng\n"
     )

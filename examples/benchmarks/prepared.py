@@ -35,14 +35,15 @@ QUICK_SIZES = {
 }
 TOKENS = {"rnn": "word", "transformer": "wordpiece"}
 MODELS = tuple(SIZES)
+POST_NORM = {"tied": True, "norm_first": False, "dropout": 0.1, "optimizer": "adam"}
 # How the models are trained that are not given: until their sentences end where they should.
 TRAINING = {
     "rnn": {"batch_size": 64, "steps": 300, "learning_rate": 2e-3},
-    "transformer": {"batch_size": 64, "steps": 300, "learning_rate": 1e-3, "tied": True},
+    "transformer": {"batch_size": 64, "steps": 300, "learning_rate": 1e-3, **POST_NORM},
 }
 QUICK_TRAINING = {
     "rnn": {"batch_size": 64, "steps": 150, "learning_rate": 1e-2},
-    "transformer": {"batch_size": 64, "steps": 250, "learning_rate": 5e-3, "tied": True},
+    "transformer": {"batch_size": 64, "steps": 250, "learning_rate": 5e-3, **POST_NORM},
 }
 
 

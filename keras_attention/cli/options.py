@@ -48,7 +48,7 @@ def translator_first(arguments: Sequence[str]) -> tuple[str, list[str]]:
     >>> translator_first(["runs/mine", "¿Dónde estás?"])
     ('runs/mine', ['¿Dónde estás?'])
     >>> translator_first(["¿Dónde estás?", "Estoy en casa."])
-    ('spa-eng-rnn', ['¿Dónde estás?', 'Estoy en casa.'])
+    ('spa-eng', ['¿Dónde estás?', 'Estoy en casa.'])
     """
     first, *others = arguments or [""]
     is_path = len(first.split()) == 1 and any(each in first for each in ("/", os.sep))
@@ -96,9 +96,11 @@ def _option(setting: Field, beside: str, other: Any) -> inspect.Parameter:
     """Make the option for a setting; if omitted, the default or the resumed run's value applies."""
     shown = setting.metadata["shown"]
     if shown is None:
-        shown = _shown(setting, TUTORIAL[setting.name])
-        if other not in (None, TUTORIAL[setting.name]):
-            shown += f", {beside}: {_shown(setting, other)}"
+        first = TUTORIAL.get(setting.name)
+        ways = [] if first is None else [_shown(setting, first)]
+        if other not in (None, first):
+            ways.append(f"{beside}: {_shown(setting, other)}" if ways else _shown(setting, other))
+        shown = ", ".join(ways)
     option = typer.Option(
         *setting.metadata["flags"],
         help=setting.metadata["help"],

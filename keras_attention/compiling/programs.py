@@ -115,6 +115,7 @@ def _translator(name, sizes):
         settings.learning_rate,
         warm_up=settings.warm_up,
         label_smoothing=settings.label_smoothing,
+        optimizer=settings.optimizer,
     )
     return _decoding(model, sizes, sizes.ids(sizes.length))
 

@@ -420,8 +420,8 @@ class Translator:
         """Read a translator that `save` wrote, or one that comes with the package.
 
         Args:
-            folder: a folder; or `"spa-eng-rnn"`, an RNN with attention that translates Spanish to
-                English.
+            folder: a folder; or `"spa-eng"`, a Transformer, or `"spa-eng-rnn"`, an RNN with
+                attention, which translate Spanish to English.
 
         Raises:
             FileNotFoundError: the folder or one of its files is missing; the message says which.

@@ -312,8 +312,9 @@ def test_the_defaults_are_those_of_the_tutorial():
 
 def test_a_transformer_has_defaults_of_its_own():
     settings = Settings(model="transformer")
-    assert (settings.tokens, settings.units, settings.vocabulary) == ("wordpiece", 128, 8000)
-    assert (settings.warm_up, settings.decay, settings.tied) == (1000, True, True)
+    assert (settings.tokens, settings.units, settings.vocabulary) == ("wordpiece", 192, 4000)
+    assert (settings.num_layers, settings.num_heads, settings.norm_first) == (3, 4, True)
+    assert (settings.warm_up, settings.decay, settings.tied) == (400, True, True)
     assert Settings(model="transformer", decay=False).decay is False
 
 

@@ -99,7 +99,9 @@ def test_a_weight_beyond_float16_is_refused_and_nothing_is_written(translator, t
 
 
 def test_a_name_that_nothing_has_is_an_error_that_lists_the_translators(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"folder spa-eng-ctc; .* comes with spa-eng-rnn"):
+    with pytest.raises(
+        FileNotFoundError, match=r"folder spa-eng-ctc; .* comes with spa-eng, spa-eng-rnn"
+    ):
         folder_of("spa-eng-ctc")
 
 

@@ -261,7 +261,7 @@ def test_a_port_in_use_is_one_line(run, monkeypatch):
 
 def test_a_run_that_is_not_there_is_one_line(run, monkeypatch, port):
     monkeypatch.setattr(web, "check_installed", lambda: None)
-    message = "there is no model folder none; the package comes with spa-eng-rnn"
+    message = "there is no model folder none; the package comes with spa-eng, spa-eng-rnn"
     assert run("none", "--port", port) == failed(message)
 
 
