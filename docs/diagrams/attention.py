@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from docs.diagrams.canvas import SMALL, Canvas
+from docs.diagrams.canvas import SMALL, Canvas, softmax
 
 
 def soft_dictionary() -> Canvas:
@@ -17,7 +17,7 @@ def soft_dictionary() -> Canvas:
     canvas.box(408, 114, 48, 34, "v_{2}", tone="value")
 
     canvas.text(24, 228, "Attention: every key fits, more or less", anchor="start", bold=True)
-    weights = _softmax([1, 3, 2, 0])
+    weights = softmax([1, 3, 2, 0])
     _memory(canvas, 252, weights, "q ≈ k_{2}")
     for number, weight in enumerate(weights):
         _weighted(canvas, (326, 267 + 31 * number), (372, 313), weight, "value")
@@ -50,7 +50,7 @@ def four_steps() -> Canvas:
     canvas = Canvas(416)
     scores = [1, 3, 2, 0, 4]
     values = [10, 40, 20, 30, 50]
-    weights = [*_softmax(scores[:-1]), 0]
+    weights = [*softmax(scores[:-1]), 0]
     rows = (
         (34, "", "", [f"k_{{{number}}}" for number in range(1, 6)], "context"),
         (100, "1 score", "q · k_{j}", scores, "plain"),
@@ -94,7 +94,7 @@ def softmax_axis() -> Canvas:
     ):
         canvas.text(x, 18, name, bold=True)
         canvas.note(x, 40, note)
-    for column, weights in enumerate(np.apply_along_axis(_softmax, 0, scores).T):
+    for column, weights in enumerate(np.apply_along_axis(softmax, 0, scores).T):
         x = 44 + 52 * column
         canvas.box(x + 140, 60, 40, 136, tone="weight")
         for row, weight in enumerate(weights):
@@ -143,7 +143,7 @@ def additive_score() -> Canvas:
 def soft_and_hard() -> Canvas:
     """Soft attention reads a weighted mean of all values; hard attention draws one value."""
     canvas = Canvas(376)
-    weights, drawn = _softmax([1, 3, 2, 0]), 2
+    weights, drawn = softmax([1, 3, 2, 0]), 2
     for left, name in ((24, "Soft"), (260, "Hard")):
         canvas.text(left + 98, 18, name, bold=True)
         for number, weight in enumerate(weights):
@@ -179,9 +179,9 @@ def global_and_local() -> Canvas:
     away = np.arange(10) - centre
     seen = np.abs(away) <= half_width
     weights = np.zeros(10)
-    weights[seen] = _softmax(scores[seen]) * _gaussian(away[seen], half_width)
+    weights[seen] = softmax(scores[seen]) * _gaussian(away[seen], half_width)
     canvas.text(24, 18, "Global: a weight for every position", anchor="start", bold=True)
-    _source(canvas, 104, _softmax(scores), np.ones(10, bool))
+    _source(canvas, 104, softmax(scores), np.ones(10, bool))
 
     canvas.text(24, 172, "Local: a window around a predicted place", anchor="start", bold=True)
     x, left, right = (42 + 44 * (centre + step * half_width) for step in (0, -1, 1))
@@ -219,7 +219,7 @@ def past_alignments() -> Canvas:
     canvas = Canvas(376)
     fit, covered, steps = np.array([9, 6, 3, 0]), np.zeros(4), []
     for _ in range(3):  # the query stays the same; covered keys score lower
-        steps.append(_softmax(fit - 11 * covered))
+        steps.append(softmax(fit - 11 * covered))
         covered += steps[-1]
     rows = (
         (34, "step 1:  α_{1}", steps[0], "weight"),
@@ -251,7 +251,7 @@ def no_attention_pooling() -> Canvas:
     canvas = Canvas(350)
     states = np.array([[0.1, 0.9, 0.3, 0.2], [0.8, 0.2, 0.5, 0.1], [0.2, 0.4, 0.1, 0.7]])
     largest = states == states.max(axis=1, keepdims=True)
-    weights = _softmax([1, 3, 2, 0])
+    weights = softmax([1, 3, 2, 0])
     columns = (
         ("last", np.eye(4)[3], states[:, 3]),
         ("mean", np.full(4, 0.25), states.mean(axis=1)),
@@ -277,11 +277,6 @@ def no_attention_pooling() -> Canvas:
     canvas.note(184, 330, "a fixed rule: the same for every query")
     canvas.text(408, 330, "q decides", tone="target", size=SMALL)
     return canvas
-
-
-def _softmax(scores):
-    powers = np.exp(np.asarray(scores, "float64"))
-    return powers / powers.sum()
 
 
 def _short(weight):

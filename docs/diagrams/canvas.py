@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import drawsvg
+import numpy as np
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
@@ -146,7 +147,6 @@ class Canvas:
         dashed: bool = False,
         head: bool = True,
         opacity: float = 1.0,
-        bend: float = 0.0,
     ) -> None:
         """Draw a line through points that ends in an arrow's head.
 
@@ -157,7 +157,6 @@ class Canvas:
             dashed: whether it is dashed.
             head: whether it ends in a head.
             opacity: for lines that show a weight.
-            bend: of a line between two points: how far its middle is pushed to its left.
         """
         (x0, y0), (x1, y1) = points[-2], points[-1]
         path = drawsvg.Path(
@@ -168,27 +167,14 @@ class Canvas:
             stroke_linejoin="round",
             **({"stroke_dasharray": "5 4"} if dashed else {}),
         )
+        # The direction at the end, of length 1
         length = max(((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5, 1e-9)
-        if bend:
-            middle = (
-                (x0 + x1) / 2 + bend * (y1 - y0) / length,
-                (y0 + y1) / 2 - bend * (x1 - x0) / length,
-            )
-            end = middle
-        else:
-            end = (x0, y0)
-        # Directions at the end, of length 1
-        reach = max(((x1 - end[0]) ** 2 + (y1 - end[1]) ** 2) ** 0.5, 1e-9)
-        ux, uy = (x1 - end[0]) / reach, (y1 - end[1]) / reach
+        ux, uy = (x1 - x0) / length, (y1 - y0) / length
         size = 4 + 2 * width
         stop = (x1 - ux * size * 0.8, y1 - uy * size * 0.8) if head else (x1, y1)
         path.M(*points[0])
-        if bend:
-            path.Q(*middle, *stop)
-        else:
-            for point in points[1:-1]:
-                path.L(*point)
-            path.L(*stop)
+        for point in (*points[1:-1], stop):
+            path.L(*point)
         self.drawing.append(path)
         if head:
             self.drawing.append(
@@ -235,7 +221,6 @@ class Canvas:
         *,
         cell: float = 26,
         tone: str = "weight",
-        numbers: bool = False,
     ) -> None:
         """Draw numbers from 0 to 1 as cells, the larger the darker; None is crossed out."""
         for row, line in enumerate(values):
@@ -260,13 +245,6 @@ class Canvas:
                         left, top, cell, cell, fill_opacity=value, class_=f"{tone}-fill"
                     )
                 )
-                if numbers:
-                    self.text(
-                        left + cell / 2,
-                        top + cell / 2,
-                        f"{value:.1f}".lstrip("0") if value else "0",
-                        size=SMALL,
-                    )
 
     def line(
         self, *points: tuple[float, float], dashed: bool = False, tone: str | None = None
@@ -277,6 +255,12 @@ class Canvas:
     def note(self, x: float, y: float, label: str, *, anchor: str = "middle") -> None:
         """Write a remark in small faint letters."""
         self.text(x, y, label, anchor=anchor, size=SMALL, faint=True)
+
+
+def softmax(scores: Sequence | np.ndarray) -> np.ndarray:
+    """Return weights that sum to 1 over the last axis, of the shape of the scores."""
+    powers = np.exp(np.asarray(scores, "float64"))
+    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def parts(line: str) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from docs.diagrams.canvas import SMALL, Canvas
+from docs.diagrams.canvas import SMALL, Canvas, softmax
 
 ROWS = ("Are", "they", "still", "home", "?")
 COLUMNS = ("¿", "Todavía", "están", "casa", "?")
@@ -16,24 +16,24 @@ def weight_on_padding() -> Canvas:
     columns = (*COLUMNS, "pad", "pad")
     scores = np.pad(_scores(), ((0, 0), (0, 2)), constant_values=2.5)
     masked = np.where([True] * 5 + [False] * 2, scores, -np.inf)
-    return _beside("no mask", _softmax(scores), "masked", _softmax(masked), columns=columns)
+    return _beside("no mask", softmax(scores), "masked", softmax(masked), columns=columns)
 
 
 def rows_alike() -> Canvas:
     """Rows that are all alike make stripes: the scores do not depend on the query."""
-    alike = _softmax(np.tile([[0.5, 1.5, 2.5, 2.0, 1.0]], (5, 1)))
-    return _beside("the query ignored", alike, "right", _softmax(_scores()))
+    alike = softmax(np.tile([[0.5, 1.5, 2.5, 2.0, 1.0]], (5, 1)))
+    return _beside("the query ignored", alike, "right", softmax(_scores()))
 
 
 def shifted_by_one() -> Canvas:
     """A map shifted by one row has the labels of what was fed, not of what was said."""
-    right = _softmax(_scores())
+    right = softmax(_scores())
     return _beside("labels fed", right, "labels said", right, rows=("[START]", *ROWS[:-1]))
 
 
 def transposed() -> Canvas:
     """In a transposed map the columns sum to 1, not the rows."""
-    right = _softmax(_scores())
+    right = softmax(_scores())
     return _beside("columns sum to 1", right.T, "rows sum to 1", right)
 
 
@@ -43,7 +43,7 @@ def split_words() -> Canvas:
     columns = ("la", "manzana", "es", "roja")
     scores = np.zeros((5, 4))
     scores[range(5), [0, 1, 1, 2, 3]] = (4, 4, 1.5, 4, 4)
-    pieces = _softmax(scores)
+    pieces = softmax(scores)
     words = np.stack([pieces[0], pieces[1:3].mean(axis=0), *pieces[3:]])
     canvas = Canvas(TOP + 5 * CELL + 12)
     _map(canvas, LEFT, "pieces", rows, columns, pieces)
@@ -56,7 +56,7 @@ def weight_on_the_end() -> Canvas:
     columns = (*COLUMNS, "[END]")
     scores = np.pad(_scores(), ((0, 0), (0, 1)))
     resting = np.pad(0.3 * _scores(), ((0, 0), (0, 1)), constant_values=4)
-    maps = _softmax(resting), _softmax(scores)
+    maps = softmax(resting), softmax(scores)
     return _beside("a head that rests", maps[0], "a head that aligns", maps[1], columns=columns)
 
 
@@ -64,11 +64,6 @@ def _scores():
     scores = np.zeros((5, 5))
     scores[range(5), LINKS] = 4
     return scores
-
-
-def _softmax(scores):
-    weights = np.exp(scores)
-    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def _beside(wrong_title, wrong, right_title, right, *, rows=ROWS, columns=COLUMNS):

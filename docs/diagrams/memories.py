@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from docs.diagrams.canvas import SMALL, Canvas
+from docs.diagrams.canvas import SMALL, Canvas, softmax
 
 
 def turing_machine() -> Canvas:
@@ -49,7 +49,7 @@ def addressing() -> Canvas:
     memory = np.array([[1, 0, 0, 0, 1, 1, 1], [0, 1, 1, 0, 1, 0, 0], [0, 0, 1, 1, 0, 1, 1]])
     key, before = np.array([0, 1, 1]), np.array([0, 0, 0, 0, 0.1, 0.8, 0.1])
     cosines = key @ memory / np.linalg.norm(memory, axis=0) / np.linalg.norm(key)
-    content = _softmax(6 * cosines)
+    content = softmax(6 * cosines)
     gated = 0.8 * content + 0.2 * before
     shifted = 0.2 * gated + 0.8 * np.roll(gated, 1)
     sharp = shifted**3 / np.sum(shifted**3)
@@ -128,9 +128,9 @@ def hops() -> Canvas:
     places = np.array([[1, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1]])
     times = np.array([0, 0.25, 0.5, 0.75])
     # The keys of the hops are things, people with times, and places; the values are the next keys.
-    first = _softmax(4.5 * things)
-    second = _softmax(4.5 * (people @ (first @ people) + times))
-    third = _softmax(4.5 * (places @ (second @ places)))
+    first = softmax(4.5 * things)
+    second = softmax(4.5 * (people @ (first @ people) + times))
+    third = softmax(4.5 * (places @ (second @ places)))
 
     canvas = Canvas(326)
     for row, sentence in enumerate((*story, "Sandra went to the kitchen.")):
@@ -164,7 +164,7 @@ def hopfield() -> Canvas:
     rows = [letter.split() for letter in letters]
     patterns = np.array([[[1 if c == "#" else -1 for c in row] for row in each] for each in rows])
     query = np.where(np.arange(5)[:, None] < 2, patterns[0], 0)
-    weights = _softmax(0.25 * np.sum(patterns * query, axis=(1, 2)))
+    weights = softmax(0.25 * np.sum(patterns * query, axis=(1, 2)))
     read = np.tensordot(weights, patterns, 1)
 
     canvas = Canvas(302)
@@ -249,10 +249,6 @@ def gradient_reach() -> Canvas:
     canvas.arrow((240, 176), (240, 195), tone="weight", width=4)
     canvas.circle(240, 210, 14, "Σ", tone="value")
     return canvas
-
-
-def _softmax(scores):
-    return np.exp(scores) / np.exp(scores).sum()
 
 
 def _numbers(canvas, x, y, values, tone="weight", cell=28):

@@ -5,7 +5,7 @@ import itertools
 import drawsvg
 import numpy as np
 
-from docs.diagrams.canvas import SMALL, Canvas
+from docs.diagrams.canvas import SMALL, Canvas, softmax
 
 SIDE = 40  # of the picture, in pixels
 DIGIT = [(26, 15), (20, 15), (19.5, 19), (23, 18.5), (25.5, 21), (24, 24.5), (19, 25)]
@@ -77,7 +77,7 @@ def captioner() -> Canvas:
         x = 20 + 64 * word + 28
         canvas.arrow((x, 84), (x, 51), tone="value")
         canvas.arrow((x - 64, 50), (x - 64, 98), (x - 15, 98), tone="target", dashed=True)
-        for frame, weight in enumerate(np.exp(numbers) / np.exp(numbers).sum()):
+        for frame, weight in enumerate(softmax(numbers)):
             style = {"tone": "weight", "width": 1 + 6 * weight, "opacity": 0.2 + 2 * weight}
             canvas.arrow((48 + 64 * frame, 184), (x, 113), head=False, **style)
         canvas.circle(x, 98, 14, "Σ", tone="value")

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from keras_attention import models
 from keras_attention.attributions import leave_one_out, permuted_attention, uniform_attention
@@ -13,11 +12,6 @@ from tests.attributions.sentences import (
     translator_of,
 )
 from tests.models.transformers import CONTEXT, TARGET, build, stirred
-
-
-@pytest.fixture(scope="module")
-def translator():
-    return translator_of(stirred())
 
 
 def test_leaving_out_a_word_is_translating_the_shorter_sentence(translator):

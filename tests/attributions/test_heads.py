@@ -23,11 +23,6 @@ each_kind = pytest.mark.parametrize("of", ["cross", "encoder", "decoder"])
 
 
 @pytest.fixture(scope="module")
-def translator():
-    return translator_of(stirred())
-
-
-@pytest.fixture(scope="module")
 def dead_head():
     """A translator whose second head of the first layers adds nothing to any read."""
     model = build()

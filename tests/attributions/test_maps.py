@@ -4,19 +4,9 @@ import pytest
 from keras_attention.attributions import roll_out, rollout, value_norms, value_zeroing
 from keras_attention.attributions.inside import Inside
 from keras_attention.attributions.interventions import edited, replaced
-from tests.attributions.sentences import S, T, times, translation_of, translator_of
-from tests.models.transformers import LAYERS, stirred
+from tests.attributions.sentences import S, T, times
+from tests.models.transformers import LAYERS
 from tests.numerics import as_numpy
-
-
-@pytest.fixture(scope="module")
-def translator():
-    return translator_of(stirred())
-
-
-@pytest.fixture(scope="module")
-def translation(translator):
-    return translation_of(translator)
 
 
 def test_rollout_by_hand():

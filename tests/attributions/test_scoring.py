@@ -6,18 +6,8 @@ import pytest
 from keras_attention import models
 from keras_attention.attributions import METHODS, attribute, by_words, deletion, named_words
 from keras_attention.menu import ATTRIBUTIONS
-from tests.attributions.sentences import S, T, translation_of, translator_of
-from tests.models.transformers import CONTEXT, TARGET, stirred
-
-
-@pytest.fixture(scope="module")
-def translator():
-    return translator_of(stirred())
-
-
-@pytest.fixture(scope="module")
-def translation(translator):
-    return translation_of(translator)
+from tests.attributions.sentences import S, T, translator_of
+from tests.models.transformers import CONTEXT, TARGET
 
 
 def test_tokens_become_words_without_start_and_end(translation):
