@@ -1,14 +1,16 @@
 """Strings to ids and back as operations of TensorFlow and TensorFlow Text, for a graph.
 
 They give the same ids and the same sentences as `Vocabulary` and `WordPieces`: they share the
-normalisation, the word pattern and the tokenizer, and read everything else from tables by id.
+normalisation and the word pattern, and read everything else from tables by id.
 """
 
 import sys
+from typing import Any
 
 from keras_attention.text import (
     END,
     PADDING,
+    SPECIAL_WORDS,
     START,
     UNKNOWN,
     Vocabulary,
@@ -20,6 +22,7 @@ from keras_attention.text.tokens import CONTINUATION, JOINER
 from keras_attention.text.word_pieces import word_pattern
 from keras_attention.types import Array
 
+_ANY_LENGTH = 2**31 - 1  # by default, words above 100 bytes are unknown to TensorFlow Text
 # For each kind of tokens, the replacements in a sentence whose words are joined by blanks
 _TOUCHING = {
     "word": ((" ([.?!,])", r"\1"), ("¿ ", "¿")),
@@ -49,7 +52,7 @@ class Reader:
             self.resources.append(self._table)
             self._tokens = self._words
         else:
-            self._tokenizer = vocabulary.tokenizer
+            self._tokenizer = tokenizer(vocabulary)
             self._tokens = self._pieces
 
     def __call__(self, sentences: Array) -> Array:
@@ -71,6 +74,21 @@ class Reader:
         tokens = split_marks(sentences)
         pieces = self._tokenizer.tokenize(tokens.flat_values)
         return tokens.with_flat_values(pieces).merge_dims(1, 2)
+
+
+def tokenizer(pieces: WordPieces) -> Any:
+    """Return TensorFlow Text's `FastWordpieceTokenizer` with the pieces of a language."""
+    # KerasNLP's `WordPieceTokenizer` wraps this one but is limited to words of 100 bytes.
+    import tensorflow as tf
+
+    return import_tensorflow_text().FastWordpieceTokenizer(
+        list(pieces.words),
+        suffix_indicator=CONTINUATION,
+        max_bytes_per_word=_ANY_LENGTH,
+        token_out_type=tf.int32,
+        unknown_token=SPECIAL_WORDS[UNKNOWN],
+        no_pretokenization=True,
+    )
 
 
 def split_marks(sentences: Array) -> Array:

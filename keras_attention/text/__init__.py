@@ -1,9 +1,9 @@
 """Convert strings to ids and back: the tutorial's normalisation, words, and word pieces.
 
 The tokens of a language are words (`Vocabulary`) or word pieces (`WordPieces`). Both classes have
-the same methods, and `KINDS` maps their names to them. Words need nothing but Python; TensorFlow
-Text looks up word pieces, and KerasNLP learns them. All of this happens outside the model, so a
-model holds no string operation and runs on a TPU and on every backend.
+the same methods, and `KINDS` maps their names to them. Looking tokens up needs nothing but Python;
+KerasNLP learns word pieces. All of this happens outside the model, so a model holds no string
+operation and runs on a TPU and on every backend.
 """
 
 from keras_attention.text.normalization import (

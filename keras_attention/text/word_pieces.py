@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import regex
 
@@ -15,7 +15,6 @@ from keras_attention.text.tokens import (
     CONTINUATION,
     JOINER,
     SPECIAL_WORDS,
-    UNKNOWN,
     Tokens,
     check_learnable,
     is_piece,
@@ -32,7 +31,6 @@ _TOKEN = regex.compile(
 )
 _LONGEST = 50  # characters of the longest word that KerasNLP learns from
 _TIMES = 5  # repeats of each word: KerasNLP requires ten, so two in the corpus suffice
-_ANY_LENGTH = 2**31 - 1  # by default, words above 100 bytes are unknown to TensorFlow Text
 
 
 class WordPieces(Tokens):
@@ -118,34 +116,27 @@ class WordPieces(Tokens):
             cannot spell stays whole, and its id is that of `[UNK]`.
         """
         split = [split_marks(sentence) for sentence in sentences]
-        pieces = self._pieces(list({token: None for tokens in split for token in tokens}))
+        pieces = {token: self._pieces(token) for token in {t: None for each in split for t in each}}
         return [[piece for token in tokens for piece in pieces[token]] for tokens in split]
 
-    def _pieces(self, tokens):
-        """Return a dict from words and marks to their pieces, each with its spelling."""
-        import tensorflow as tf
-
-        pieces = {}
-        found = self.tokenizer.tokenize(tf.constant(tokens, dtype=tf.string)).to_list()
-        for token, ids in zip(tokens, found, strict=True):
-            parts = [token] if UNKNOWN in ids else [self.words[number] for number in ids]
-            pieces[token] = [(p, p.removeprefix(CONTINUATION).strip(JOINER)) for p in parts]
+    def _pieces(self, token):
+        """Return the pieces of a word or a mark, each with its spelling."""
+        pieces = []
+        start = 0
+        while start < len(token):
+            begin = CONTINUATION if start else ""
+            ends = range(min(len(token), start + self._most_characters), start, -1)
+            end = next((end for end in ends if begin + token[start:end] in self._id_of), None)
+            if end is None:
+                return [(token, token.strip(JOINER))]
+            pieces.append((begin + token[start:end], token[start:end].strip(JOINER)))
+            start = end
         return pieces
 
     @cached_property
-    def tokenizer(self) -> Any:
-        """TensorFlow Text's `FastWordpieceTokenizer`, which looks up words and marks."""
-        # KerasNLP's `WordPieceTokenizer` wraps this one but is limited to words of 100 bytes.
-        import tensorflow as tf
-
-        return import_tensorflow_text().FastWordpieceTokenizer(
-            list(self.words),
-            suffix_indicator=CONTINUATION,
-            max_bytes_per_word=_ANY_LENGTH,
-            token_out_type=tf.int32,
-            unknown_token=SPECIAL_WORDS[UNKNOWN],
-            no_pretokenization=True,
-        )
+    def _most_characters(self):
+        """The number of characters of the longest piece."""
+        return max(map(len, self.words))
 
     def join(self, tokens: Iterable[str]) -> str:
         """Join pieces into the sentence that they came from.

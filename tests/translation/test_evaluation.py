@@ -4,8 +4,6 @@ import keras
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow")
-
 from keras_attention import metrics
 from keras_attention.corpora.grammar import AlignedPair
 from keras_attention.text import Vocabulary, normalize

@@ -5,8 +5,6 @@ import json
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow")
-
 from keras_attention import models
 from keras_attention.text import SPECIAL_WORDS, Vocabulary, WordPieces
 from keras_attention.translation.folders import folder_of

@@ -9,8 +9,6 @@ import keras
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow")
-
 from keras_attention import models
 from keras_attention.plotting import merge_words
 from keras_attention.storage import written_whole
@@ -351,6 +349,7 @@ print(json.dumps([each.to_dict() for each in translator(json.loads(sys.argv[2]))
 @pytest.fixture(scope="module")
 def with_pieces(short_pairs):
     """Return an untrained Transformer of two layers with three heads, over pieces of words."""
+    pytest.importorskip("tensorflow_text")  # learns the pieces
     keras.utils.set_random_seed(7)
     pieces = [
         WordPieces.learn([getattr(pair, side) for pair in short_pairs], size=151)

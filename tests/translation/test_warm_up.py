@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow")
-
 from keras_attention import models
 from keras_attention.corpora import BUCKETS
 from keras_attention.text import SPECIAL_WORDS, Vocabulary

@@ -10,8 +10,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow")
-
 from keras_attention import cli, models
 from keras_attention.installing import pip_install
 from keras_attention.text import SPECIAL_WORDS, Vocabulary

@@ -13,8 +13,6 @@ import pytest
 
 from tests.browser import find, in_a_browser, started
 
-pytest.importorskip("tensorflow")
-
 pytestmark = [*in_a_browser, pytest.mark.extra("demo")]
 
 MARKUP = "</script><img src=x onerror=alert(1)>"
