@@ -73,12 +73,15 @@ class Generator(keras.Model):
             generated = generate(self.step, encoded["memory"], encoded["state"], **options)
         return generated._asdict()
 
-    def run(self, context: Array, seed: int | tuple[int, ...] = 0) -> Generated:
+    def run(
+        self, context: Array, seed: int | tuple[int, ...] = 0, run_eagerly: bool = False
+    ) -> Generated:
         """Generate sentences for each row.
 
         Args:
             context: ids (B, S).
             seed: random seed for sampling.
+            run_eagerly: whether to do without a compiled program.
 
         Returns:
             A `Generated` of NumPy arrays: tokens (B, L); with a beam above 1, (B, n_best, L).
@@ -87,4 +90,4 @@ class Generator(keras.Model):
         if self.options.get("temperature"):
             shape = len(inputs["context"]), self.max_length
             inputs["draws"] = np.random.default_rng(seed).random(shape, dtype="float32")
-        return Generated(**self.programs.predict_on_batch(inputs))
+        return Generated(**self.programs.predict_on_batch(inputs, run_eagerly))

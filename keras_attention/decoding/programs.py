@@ -27,8 +27,17 @@ class Programs:
         """Return the number of programs."""
         return len(self._functions)
 
-    def predict_on_batch(self, inputs: Any) -> Any:
-        """Return the outputs for a structure of arrays, as NumPy arrays."""
+    def predict_on_batch(self, inputs: Any, run_eagerly: bool = False) -> Any:
+        """Return the outputs for a structure of arrays, as NumPy arrays.
+
+        Args:
+            inputs: a structure of arrays.
+            run_eagerly: whether to compute one operation after the other, without a program.
+        """
+        if run_eagerly:
+            return tree.map_structure(
+                keras.ops.convert_to_numpy, self.model(inputs, training=False)
+            )
         shapes = tuple(array.shape for array in tree.flatten(inputs))
         with self._turn, _tracing_is_meant():  # the model holds only one function
             self.model.predict_function = self._functions.get(shapes)
