@@ -1,7 +1,7 @@
 """Input and output that the commands share."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # it loads Keras, which the commands import only when they need it
     from keras_attention.translation.evaluation import Report
     from keras_attention.translation.result import Translation
+    from keras_attention.translation.translator import Translator
+
+FEW_SENTENCES = 4
 
 
 def print_report(report: "Report") -> None:
@@ -21,6 +24,18 @@ def print_report(report: "Report") -> None:
         ("chrF, as written", report.chrf),
     ):
         print(f"{name:<21} {score.value:.1f}  {score.signature}")
+
+
+def without_compiling(translator: "Translator", sentences: Sequence[str]) -> "Translator":
+    """Let a translator do without programs if compiling them takes longer than they save.
+
+    So for a few sentences on TensorFlow; JAX would compile every single operation.
+    """
+    import keras
+
+    is_faster = keras.backend.backend() == "tensorflow" and len(sentences) <= FEW_SENTENCES
+    translator.run_eagerly = is_faster
+    return translator
 
 
 def lines_of_standard_input() -> list[str]:
@@ -52,18 +67,14 @@ def warn_of_unknown(translation: "Translation") -> None:
 
 
 def progress(description: str) -> Callable[[Iterable[Any]], Iterable[Any]]:
-    """Return a progress bar on stderr, for `Translator.generate`."""
+    """Return a progress bar on stderr, for `Translator.generate`; none if stderr is no terminal."""
     from rich.console import Console
     from rich.progress import track
 
     console = Console(stderr=True)
-    return partial(
-        track,
-        description=description,
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    if not console.is_terminal:
+        return iter  # Where a bar is disabled, Rich 13 still writes an empty line.
+    return partial(track, description=description, console=console, transient=True)
 
 
 def verbosity() -> int:

@@ -12,6 +12,7 @@ from keras_attention.cli.console import (
     numbered,
     progress,
     warn_of_unknown,
+    without_compiling,
 )
 from keras_attention.cli.options import (
     DEFAULT,
@@ -135,7 +136,7 @@ def translate(
     )
     chosen, sentences = translator_first(sentences or ())
     sentences = sentences or lines_of_standard_input()
-    translator = Translator.load(chosen)
+    translator = without_compiling(Translator.load(chosen), sentences)
     check_choice(translator.heads(of), of, layer, head)
     translations = translator(
         sentences,

@@ -77,6 +77,16 @@ def test_the_batch_size_does_not_change_the_translations(translator, translation
         assert_same(one, other)
 
 
+def test_without_programs_a_translation_is_the_same(
+    translator, translations, sentences, monkeypatch
+):
+    monkeypatch.setattr(translator, "run_eagerly", True)
+    before = translator.programs
+    assert_same(translator(sentences[0]), translations[0], atol=1e-5)
+    assert translator(sentences[0], beam=2).finished
+    assert translator.programs == before
+
+
 def test_a_longer_neighbour_does_not_change_a_translation(translator, translations, sentences):
     # The neighbour has another bucket, so that all others are padded further.
     longer = " ".join(["casa"] * 19)
