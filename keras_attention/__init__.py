@@ -40,8 +40,9 @@ Importing the package imports Keras and registers the package's layers, losses a
 are loaded on first use.
 """
 
-import importlib
+import importlib.util
 import sys
+from pathlib import Path
 
 import lazy_loader
 
@@ -83,6 +84,10 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 )
 
 warn_of_namesake()
+
+# Started in a checkout, Python finds the package that lies there, whose data are beside it.
+if importlib.util.find_spec(f"{__name__}.data") is None:
+    __path__.append(str(Path(__file__).parents[1]))
 
 # The command line imports Keras where it needs it.
 if "keras_attention_command" not in sys.modules:

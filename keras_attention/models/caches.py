@@ -38,6 +38,8 @@ def of_one_length(caches: Sequence[KVCache]) -> list[KVCache]:
     All caches store the same number of tokens. Sharing the tensor of that number lets a program for
     several chips fetch it only once.
     """
+    for cache in caches:
+        keras.ops.copy(cache.length)  # Keras 3.13 takes no input of which nothing is made.
     return [cache._replace(length=caches[0].length) for cache in caches]
 
 
