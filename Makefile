@@ -15,7 +15,7 @@ ABOVE := tests/corpora/test_batches.py tests/translation/test_translator.py test
 # Rooms of thorough tests.
 LARGE := benchmarks compiling distribution export lab
 
-.PHONY: demo test test-all test-rest test-slow mutants mechanisms lab lint bench bench-maps notebooks translators diagrams docs clean
+.PHONY: demo test test-all test-rest test-slow mutants mechanisms lab lint bench bench-maps notebooks colab translators diagrams docs clean
 
 demo: $(VENV)/package
 	$(BIN)/keras-attention demo
@@ -71,6 +71,11 @@ bench-maps: $(VENV)/bench
 notebooks: $(VENV)/all
 	$(BIN)/python -m examples.notebooks $(NAMES)
 
+# The versions of Google Colab, in .venv-colab/: the package moves none of them, and runs with them.
+# COLAB="cpu -- tests/layers" tries some tests with one of the images.
+colab:
+	JOBS=$(JOBS) $(PYTHON) -m tests.colab $(COLAB)
+
 # Trains the translators that come with the package and writes them into data/; hours.
 # TRANSLATORS="spa-eng-rnn --corpus FILE --validation FILE" trains one, on sentences of your own.
 translators: $(VENV)/package
@@ -87,7 +92,7 @@ docs: $(VENV)/docs
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) build site *.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-colab build site *.egg-info .pytest_cache .ruff_cache
 
 # Stamps: the environment with the package, with what each command needs beside it.
 $(VENV)/package: setup.cfg pyproject.toml

@@ -18,20 +18,14 @@
 # place that the query names. For each there is a small task that it learns, and that others fail
 # at. *Runs in about three minutes on a CPU; no accelerator needed.*
 
+# %% tags=["install"]
+# The text of this cell comes from install.py.
+
 # %%
-import importlib.util
-import subprocess
-import sys
-
-if "google.colab" in sys.modules and importlib.util.find_spec("keras_attention") is None:
-    source = "git+https://github.com/keras-attention/keras_attention"
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)
-
 # On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
 # import os
 # os.environ["KERAS_BACKEND"] = "jax"
 
-# %%
 import os
 import warnings
 

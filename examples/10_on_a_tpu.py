@@ -19,14 +19,8 @@
 # how many shapes the batches have. *Runs in about three minutes on a CPU, where XLA behaves the
 # same way; for a TPU choose Runtime → Change runtime type, set `TPU = True` below, and run all.*
 
-# %%
-import importlib.util
-import subprocess
-import sys
-
-if "google.colab" in sys.modules and importlib.util.find_spec("keras_attention") is None:
-    source = "git+https://github.com/keras-attention/keras_attention"
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", source], check=True)
+# %% tags=["install"]
+# The text of this cell comes from install.py.
 
 # %% [markdown]
 # Keras 3 reaches a TPU through JAX. The backend is chosen once, before Keras is imported; in a
@@ -44,13 +38,13 @@ TPU = False  # True on a TPU runtime
 if TPU:
     os.environ["KERAS_BACKEND"] = "jax"
 
+import importlib.util
 import re
 import time
 
 import keras
 import matplotlib.pyplot as plt
 import numpy as np
-import tensorflow as tf
 
 from keras_attention import Grammar, Translator, Vocabulary, corpora, models, training
 
@@ -268,11 +262,14 @@ print("loss by epoch:", [round(loss, 2) for loss in history.history["masked_loss
 
 # %%
 weights = np.array([[0.7, 0.0, 0.3], [0.0, 1.0, 0.0]], "float32")
-as_text = tf.function(tf.strings.as_string, jit_compile=True)
-try:
-    as_text(weights)
-except tf.errors.InvalidArgumentError as error:
-    print(re.search(r"on XLA_\w+: (.*?\))", error.message)[1], end="\n\n")
+if importlib.util.find_spec("tensorflow"):  # Colab's machines with a TPU have none
+    import tensorflow as tf
+
+    as_text = tf.function(tf.strings.as_string, jit_compile=True)
+    try:
+        as_text(weights)
+    except tf.errors.InvalidArgumentError as error:
+        print(re.search(r"on XLA_\w+: (.*?\))", error.message)[1], end="\n\n")
 
 if importlib.util.find_spec("jax"):
     import jax
@@ -282,8 +279,8 @@ if importlib.util.find_spec("jax"):
     except IndexError as error:
         print(str(error).splitlines()[0], end="\n\n")
 
-looked_at = tf.function(lambda x: tf.where(x > 0, x, 0.0), jit_compile=True)
-print(looked_at(weights).numpy())
+    looked_at = jax.jit(lambda x: jax.numpy.where(x > 0, x, 0.0))
+    print(looked_at(weights))
 
 # %% [markdown]
 # ## Translating compiles, too

@@ -1,9 +1,21 @@
 """Build the notebooks of this folder from their scripts: `python -m examples.notebooks`.
 
 A notebook's source is its script, cells in the percent format of jupytext. Building runs it from
-start to end in an empty folder, and keeps what it printed and drew.
+start to end in an empty folder, and keeps what it printed and drew. Marks behind `# %%` say what a
+cell is for:
+
+- `tags=["install"]`: its text comes from `install.py`, the same for every notebook. It prints
+  nothing where the package is installed.
+- `quick="STEPS = 2; UNITS = 16"`: it sets numbers that make a training long. A quick run, which is
+  a test, appends these lines to it, and runs functions of TensorFlow eagerly.
+- `tags=["claims"]`: it asserts what the chapter claims to have learned. Building runs it, a quick
+  run leaves it out, and the reader's notebook does not have it.
+- `tags=["check"]`: it prints `Right` or `Not yet` to an exercise. The markdown cell behind it folds
+  the answer away, as Python; a test tries the check before and after it.
 """
 
+import ast
+import copy
 import os
 import re
 import tempfile
@@ -13,11 +25,25 @@ from typing import Annotated
 import typer
 
 from examples.command import run
+from keras_attention import __version__
+from keras_attention.installing import NAME, REPOSITORY
 from keras_attention.storage import written_whole
 
 FOLDER = Path(__file__).parent
 MOST_BYTES = 1_000_000
 _SECONDS_A_CELL = 900
+# A few steps are not worth a compiler.
+_EAGERLY = """\
+import keras
+if keras.backend.backend() == "tensorflow":
+    import tensorflow
+    tensorflow.config.run_functions_eagerly(True)"""
+# Chapters without these marks shorten themselves.
+_SHORTLY = """\
+import os
+os.environ["KERAS_ATTENTION_QUICK"] = "1"
+"""
+_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What TensorFlow's C++ writes when it is loaded, whatever its log level
 _LOGS = re.compile(r"^([IWE]\d{4} |WARNING: All log messages before absl).*\n?", re.MULTILINE)
 
@@ -28,25 +54,88 @@ def scripts():
 
 
 def read(script):
-    """Return the notebook of a script, without outputs; its cells are numbered, not random."""
+    """Return the notebook of a script, with its marks and without outputs."""
     import jupytext
 
     notebook = jupytext.read(script)
     notebook.metadata.pop("jupytext", None)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
-    for number, cell in enumerate(notebook.cells, start=1):
-        cell.id = f"cell-{number}"
-        cell.metadata = {}
+    for cell in notebook.cells:
+        if is_marked(cell, "install"):
+            cell.source = installation()
     return notebook
 
 
-def execute(notebook, folder, quick=False):
+def installation():
+    """Return the text of the first cell: `install.py` without its docstring, for this version."""
+    text = (FOLDER / "install.py").read_text(encoding="utf-8").split('"""\n')[1].strip()
+    for word, value in {"name": NAME, "version": __version__, "repository": REPOSITORY}.items():
+        text = text.replace(f'{{{word}}}"', f'{value}"')
+    return text
+
+
+def is_marked(cell, tag):
+    """Return whether a cell has a tag."""
+    return tag in cell.metadata.get("tags", ())
+
+
+def published(notebook):
+    """Return a notebook as its readers get it: without claims and marks, its cells numbered."""
+    kept = _without_claims(notebook)
+    code = [cell for cell in kept.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(kept.cells, start=1):
+        cell.id, cell.metadata = f"cell-{number}", {}
+    for number, cell in enumerate(code, start=1):
+        cell.execution_count = number
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output.execution_count = number
+    return kept
+
+
+def shortened(notebook):
+    """Return a notebook with the quick numbers and without claims, for a test."""
+    from nbformat.v4 import new_code_cell
+
+    kept = _without_claims(notebook)
+    for cell in kept.cells:
+        if "quick" in cell.metadata:
+            cell.source += "\n" + cell.metadata.quick.replace("; ", "\n")
+    reads = any("KERAS_ATTENTION_QUICK" in cell.source for cell in kept.cells)
+    kept.cells.insert(0, new_code_cell(_SHORTLY if reads else _EAGERLY))
+    return kept
+
+
+def _without_claims(notebook):
+    kept = copy.deepcopy(notebook)
+    kept.cells = [cell for cell in kept.cells if not is_marked(cell, "claims")]
+    return kept
+
+
+def solved(notebook):
+    """Return a notebook in which each check is followed by the answer and the check again."""
+    from nbformat.v4 import new_code_cell
+
+    kept = copy.deepcopy(notebook)
+    cells = []
+    for cell, after in zip(kept.cells, [*kept.cells[1:], None], strict=True):
+        cells.append(cell)
+        if is_marked(cell, "check"):
+            answer = _PYTHON.search(after.source if after else "")
+            if answer is None:
+                raise ValueError(f"no answer is folded away behind the check {cell.source!r}")
+            again = new_code_cell(cell.source, metadata={"tags": ["check", "solved"]})
+            cells += [new_code_cell(answer[1]), again]
+    kept.cells = cells
+    return kept
+
+
+def execute(notebook, folder):
     """Run a notebook in a folder, as a Jupyter server would.
 
     Args:
-        notebook: what `read` returns; it is given its outputs in place.
+        notebook: what `read` or `shortened` returns; it is given its outputs in place.
         folder: where its files go.
-        quick: whether it makes do with few steps, as for a test.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell failed.
@@ -60,11 +149,10 @@ def execute(notebook, folder, quick=False):
         resources={"metadata": {"path": str(folder)}},
         record_timing=False,
     )
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    # Where libtpu is installed JAX would look for a TPU, and complain that there is none.
+    environment = {"JAX_PLATFORMS": "cpu", **os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     # A notebook draws below its cells, whatever this process does.
     environment["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
-    if quick:
-        environment["KERAS_ATTENTION_QUICK"] = "1"
     client.execute(env=environment)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -83,11 +171,14 @@ def build(script):
     notebook = read(script)
     with tempfile.TemporaryDirectory() as folder:
         execute(notebook, folder)
-    return _write(notebook, script)
+    return _write(published(notebook), script)
 
 
 def retell(script):
-    """Write the notebook of a script with the prose of today and what its code drew before.
+    """Write the notebook of a script with the text of today and what its code drew before.
+
+    The code has to be the same program, whatever its comments. The first cell may be another: where
+    it printed nothing, nothing hangs on it but the package, which is there.
 
     Returns:
         Its path.
@@ -97,16 +188,23 @@ def retell(script):
     """
     import nbformat
 
-    notebook = read(script)
+    notebook = published(read(script))
     built = nbformat.read(script.with_suffix(".ipynb"), as_version=4)
     code, was = (
         [cell for cell in each.cells if cell.cell_type == "code"] for each in (notebook, built)
     )
-    if [cell.source for cell in code] != [cell.source for cell in was]:
+    if len(code) != len(was) or not all(map(_is_as_run, code, was)):
         raise ValueError(f"the code of {script.name} has changed since it was run: build it again")
     for cell, before in zip(code, was, strict=True):
         cell.outputs, cell.execution_count = before.outputs, before.execution_count
     return _write(notebook, script)
+
+
+def _is_as_run(cell, before):
+    """Return whether a cell would do what the outputs of an earlier one show."""
+    if cell.source == installation():
+        return not before.outputs
+    return ast.dump(ast.parse(cell.source)) == ast.dump(ast.parse(before.source))
 
 
 def _write(notebook, script):

@@ -10,7 +10,7 @@ import keras_attention
 
 MODULES = ["keras_attention"] + [
     module.name
-    for module in pkgutil.walk_packages(keras_attention.__path__, "keras_attention.")
+    for module in pkgutil.walk_packages(keras_attention.__path__[:1], "keras_attention.")
     if not module.name.startswith("keras_attention.data")
 ]
 

@@ -1,18 +1,44 @@
 """The notebooks: built from their scripts, whole, and each runs from start to end."""
 
+import ast
 import configparser
 import re
+import subprocess
+import sys
+from contextlib import nullcontext
+from importlib import metadata
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from examples import notebooks
+from keras_attention import __version__
+from keras_attention.installing import NAME
+from tests.colab.requirements import missing
 
 pytestmark = pytest.mark.extra("notebooks")
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = notebooks.scripts()
 every_notebook = pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+# Words of tests, which are none of a student's business
+SCAFFOLDING = re.compile(r"QUICK|run_eagerly|run_functions_eagerly|jit_compile=(False|None) if")
+# Chapters that still shorten themselves
+CONVERTED = [each for each in SCRIPTS if "KERAS_ATTENTION_QUICK" not in each.read_text("utf-8")]
+every_converted = pytest.mark.parametrize("script", CONVERTED, ids=lambda script: script.stem)
+
+
+MOST_LINES = 20
+KERNEL = """\
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     name: python3
+# ---
+"""
+EXERCISES = 3
 
 
 def built(script):
@@ -38,8 +64,8 @@ def badge(script):
     )
 
 
-def test_there_are_ten_and_every_one_has_its_script():
-    assert [int(script.name[:2]) for script in SCRIPTS] == list(range(1, 11))
+def test_there_are_eleven_and_every_one_has_its_script():
+    assert [int(script.name[:2]) for script in SCRIPTS] == list(range(1, 12))
     assert sorted(ROOT.glob("examples/*.ipynb")) == [each.with_suffix(".ipynb") for each in SCRIPTS]
 
 
@@ -54,7 +80,8 @@ def test_the_readme_has_a_badge_for_each():
 
 @every_notebook
 def test_the_notebook_is_that_of_its_script(script):
-    written = [(cell.cell_type, cell.source) for cell in notebooks.read(script).cells]
+    told = notebooks.published(notebooks.read(script))
+    written = [(cell.cell_type, cell.source) for cell in told.cells]
     assert [(cell.cell_type, cell.source) for cell in built(script).cells] == written, (
         f"build it again: python -m examples.notebooks {script.name[:2]}"
     )
@@ -77,9 +104,8 @@ def test_it_opens_in_colab_and_installs_there(script):
     cells = built(script).cells
     assert re.match(rf"# {int(script.name[:2])} · ", cells[0].source)
     assert badge(script) in cells[0].source
-    assert f'"git+{address()}"' in cells[1].source
-    assert '"google.colab" in sys.modules' in cells[1].source
     code = [cell.source for cell in cells if cell.cell_type == "code"]
+    assert cells[1].source == code[0] == notebooks.installation()
     chosen, imported = (
         next(number for number, source in enumerate(code) if re.search(pattern, source, re.M))
         for pattern in (r'os\.environ\["KERAS_BACKEND"\] = "jax"', r"^import keras$")
@@ -100,12 +126,112 @@ def test_it_speaks_of_pages_that_are_there(script):
             assert (script.parent / target).is_file(), target
 
 
+@every_converted
+def test_its_code_is_for_its_readers(script):
+    for cell in notebooks.read(script).cells:
+        if cell.cell_type == "code" and not notebooks.is_marked(cell, "claims"):
+            assert not SCAFFOLDING.search(cell.source), cell.source
+            lines = [line for line in cell.source.splitlines() if line]
+            assert len(lines) <= MOST_LINES or "import keras" in lines, cell.source
+
+
+@every_converted
+def test_a_quick_run_changes_only_numbers_of_the_cell(script):
+    marked = [cell for cell in notebooks.read(script).cells if "quick" in cell.metadata]
+    for cell in marked:
+        assert names_set(cell.metadata.quick) <= names_set(cell.source), cell.metadata.quick
+
+
+def names_set(code):
+    """Return the names that Python code assigns."""
+    nodes = ast.walk(ast.parse(code))
+    return {
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+
+
 @every_notebook
-def test_it_runs_from_start_to_end_in_an_empty_folder(script, tmp_path):
-    notebook = notebooks.read(script)
-    notebooks.execute(notebook, tmp_path, quick=True)  # a cell that fails is an error
-    counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
-    assert counts == [*range(1, len(counts) + 1)]
+def test_it_runs_from_start_to_end_in_an_empty_folder_and_knows_its_answers(script, tmp_path):
+    notebook = notebooks.shortened(notebooks.solved(notebooks.read(script)))
+    notebooks.execute(notebook, tmp_path)  # a cell that fails is an error
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == [*range(1, len(code) + 1)]
+    checks = [cell for cell in code if notebooks.is_marked(cell, "check")]
+    if script in CONVERTED:
+        assert len(checks) >= 2 * EXERCISES
+    for cell in checks:
+        said = "".join(output.get("text", "") for output in cell.outputs)
+        wanted = "Right" if notebooks.is_marked(cell, "solved") else "Not yet"
+        assert re.search(rf"^{wanted}", said, re.MULTILINE), (wanted, cell.source, said)
+
+
+@pytest.fixture
+def first_cell(tmp_path, monkeypatch):
+    """Return a function that runs the first cell in an empty folder; it returns pip's arguments."""
+
+    def run(installed=(), status=0, where=tmp_path):
+        commands = []
+
+        def pip(command, capture_output):
+            assert command[:4] == [sys.executable, "-m", "pip", "install"]
+            assert capture_output
+            commands.append(command[4:])
+            return SimpleNamespace(returncode=status)
+
+        def distributions(name):
+            assert name == NAME
+            return [
+                SimpleNamespace(version=version, read_text={"RECORD": record}.get)
+                for version, record in installed
+            ]
+
+        monkeypatch.setattr(subprocess, "run", pip)
+        monkeypatch.setattr(metadata, "distributions", distributions)
+        monkeypatch.chdir(where)
+        exec(notebooks.installation(), {})
+        return commands
+
+    return run
+
+
+def test_the_package_is_not_installed_where_this_version_is(first_cell):
+    web = [f"git+{address()}"]
+    assert first_cell(installed=[(__version__, "its files")]) == []
+    assert first_cell(installed=[("0.0.1", "its files")]) == [web]
+    # A checkout that was built once looks like this.
+    assert first_cell(installed=[(__version__, None)]) == [web]
+
+
+@pytest.mark.parametrize(
+    "name", ["keras_attention_tutorial-0.1.0-py3-none-any.whl", "keras_attention-main.zip"]
+)
+def test_a_file_in_the_folder_comes_before_the_web(first_cell, tmp_path, name):
+    (tmp_path / "keras_attention.txt").touch()
+    (tmp_path / name).touch()
+    assert first_cell() == [[name]]
+
+
+def test_a_checkout_comes_before_the_web(first_cell):
+    assert first_cell(where=ROOT) == [["."]]
+    assert first_cell(where=ROOT / "examples") == [[".."]]
+
+
+def test_where_nothing_can_be_installed_a_sentence_says_what_to_do(first_cell, tmp_path):
+    from IPython.core.error import UsageError  # Jupyter prints it in one line.
+
+    with pytest.raises(UsageError) as raised:
+        first_cell(status=1)
+    assert str(raised.value) == (
+        f"Put a wheel or zip of {NAME} {__version__} into {tmp_path} "
+        f"and run this again: pip could not install git+{address()}."
+    )
+
+
+def test_on_colab_pip_adds_what_is_missing_and_nothing_else(first_cell, monkeypatch):
+    monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
+    ((source, alone, *added),) = first_cell()
+    assert (source, alone) == (f"git+{address()}", "--no-deps")
+    assert set(added) == missing("cpu") | missing("tpu")
 
 
 def test_a_notebook_that_is_not_there_is_named(monkeypatch):
@@ -116,7 +242,7 @@ def test_a_notebook_that_is_not_there_is_named(monkeypatch):
 def test_a_notebook_that_fails_is_not_written(tmp_path):
     from nbclient.exceptions import CellExecutionError
 
-    script = tmp_path / "11_wrong.py"
+    script = tmp_path / "12_wrong.py"
     script.write_text("# %%\nraise ValueError('seven')\n", encoding="utf-8")
     with pytest.raises(CellExecutionError, match="seven"):
         notebooks.build(script)
@@ -124,14 +250,11 @@ def test_a_notebook_that_fails_is_not_written(tmp_path):
 
 
 def test_new_prose_keeps_what_was_drawn_and_new_code_has_to_be_run(tmp_path):
-    script = tmp_path / "11_short.py"
-    kernel = (
-        "# ---\n# jupyter:\n#   kernelspec:\n#     display_name: Python 3\n#     name: python3\n"
-    )
+    script = tmp_path / "12_short.py"
 
     def write(prose, code):
         cells = f"# %% [markdown]\n# {prose}\n\n# %%\n{code}\n"
-        script.write_text(f"{kernel}# ---\n\n{cells}", encoding="utf-8")
+        script.write_text(f"{KERNEL}\n{cells}", encoding="utf-8")
 
     write("A sentence.", "1 + 1")
     notebooks.build(script)
@@ -144,6 +267,63 @@ def test_new_prose_keeps_what_was_drawn_and_new_code_has_to_be_run(tmp_path):
     assert built(script).cells[1] == drawn
 
     write("Another one.", "1 + 2")
-    with pytest.raises(ValueError, match=r"code of 11_short.py has changed .* build it again"):
+    with pytest.raises(ValueError, match=r"code of 12_short.py has changed .* build it again"):
         notebooks.retell(script)
     assert built(script).cells[1] == drawn
+
+    write("Another one.", "# two\n1 + 1")
+    notebooks.retell(script)
+    assert built(script).cells[1] == {**drawn, "source": "# two\n1 + 1"}
+
+
+def test_another_first_cell_needs_no_new_run_where_the_first_one_printed_nothing(tmp_path):
+    script = tmp_path / "12_short.py"
+    script.write_text(f"{KERNEL}\n# %%\n{{}}\n\n# %%\n1 + 1\n", encoding="utf-8")
+    old = script.read_text(encoding="utf-8")
+    changed = pytest.raises(ValueError, match="has changed since it was run")
+    for first, ending in (("import os", nullcontext()), ("1", changed)):
+        script.write_text(old.format(first), encoding="utf-8")
+        notebooks.build(script)
+        script.write_text(old.replace("%%\n{}", '%% tags=["install"]\n# Comes.'), encoding="utf-8")
+        with ending:
+            notebooks.retell(script)
+            first_cell, second = built(script).cells
+            assert first_cell.source == notebooks.installation()
+            assert second.outputs[0]["data"]["text/plain"] == "2"
+
+
+def test_marks_say_what_a_run_and_a_reader_get():
+    text = """\
+# %% quick="STEPS = 2; UNITS = 3"
+STEPS, UNITS = 200, 64
+
+# %% tags=["claims"]
+assert STEPS == 200
+
+# %%
+answer = None
+
+# %% tags=["check"]
+print("Right" if answer else "Not yet")
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# ```python
+# answer = STEPS
+# ```
+#
+# Because.
+# </details>
+"""
+    import jupytext
+
+    script = jupytext.reads(text, "py:percent")
+    told, quick = notebooks.published(script), notebooks.shortened(notebooks.solved(script))
+    assert [cell.source for cell in told.cells][:2] == ["STEPS, UNITS = 200, 64", "answer = None"]
+    assert not any(cell.metadata for cell in told.cells)
+    prelude, numbers, stub, check, answer, again, _ = (cell.source for cell in quick.cells)
+    assert "run_functions_eagerly(True)" in prelude
+    assert numbers == "STEPS, UNITS = 200, 64\nSTEPS = 2\nUNITS = 3"
+    assert (stub, answer.strip()) == ("answer = None", "answer = STEPS")
+    assert check == again

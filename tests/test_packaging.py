@@ -1,5 +1,7 @@
 """What `pip install` takes along: every package, and every file of data/."""
 
+import subprocess
+import sys
 from configparser import ConfigParser
 from fnmatch import fnmatch
 from pathlib import Path
@@ -35,3 +37,18 @@ def test_what_the_page_is_made_of_is_installed():
     files = [path.name for path in folder.iterdir() if path.suffix != ".py" and path.is_file()]
     assert sorted(files) == ["page.css", "page.html", "page.js"]
     assert all(any(fnmatch(name, pattern) for pattern in patterns) for name in files)
+
+
+def test_python_started_in_a_checkout_finds_the_data():
+    program = """
+import sys
+sys.meta_path = [each for each in sys.meta_path if "editable" not in str(each)]
+import keras_attention_command  # The package is imported without Keras.
+import importlib.resources
+import keras_attention
+print((importlib.resources.files("keras_attention.data") / "grammar.txt").is_file())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "True\n"
