@@ -191,6 +191,7 @@ def on_page_markdown(markdown, page, **_):
     cards = "\n".join(map(card, notebooks()))
     markdown = markdown.replace("<!-- notebooks -->", NOTEBOOKS.format(cards) if cards else "")
     markdown = re.sub(r"\]\(\.\./README\.md(#[\w-]+)?\)", "](figures.md)", markdown)
+    markdown = re.sub(r"\]\(\.\./(examples/\w+\.ipynb)\)", in_colab, markdown)
     return markdown.replace("](../", "](").replace("](docs/", "](")
 
 
@@ -245,6 +246,12 @@ def card(notebook):
         f"[Open in Colab]({address})",
     ]
     return "\n\n    ".join(parts) + "\n"
+
+
+def in_colab(link):
+    """Return the Markdown of a link to a notebook, a match with its path, as one that opens it."""
+    source = "".join(cells(ROOT / link[1])[0]["source"])
+    return f"]({re.search(r'https://colab[^)]*ipynb', source)[0]})"
 
 
 def drawn_by(notebook):
