@@ -20,6 +20,7 @@ def plot_attention(
     unknown_context: Iterable[int] = (),
     unknown_target: Iterable[int] = (),
     links: Iterable[tuple[int, int]] | None = None,
+    outlined: str = "aligned words",
     orientation: str = "target_rows",
     axis_names: tuple[str, str] | list[str] = ("target", "context"),
     vmax: float | None = None,
@@ -44,6 +45,7 @@ def plot_attention(
         unknown_target: the same for the target words.
         links: pairs `(context, target)` of positions, such as a gold alignment; their cells are
             outlined.
+        outlined: what such a cell is, for the note that explains the outlines.
         orientation: `"target_rows"`: rows are target words, as Keras returns the weights.
             `"context_rows"`: the transpose; rows are context words, columns are target words.
         axis_names: the names of the sides, the target first; for self-attention, where the context
@@ -96,7 +98,7 @@ def plot_attention(
     # As high as the cells, whatever the size of the axes.
     inch = 1 / cell / grid.shape[1]
     heatmaps.draw_color_bar(image, ax.inset_axes((1 + 0.16 * inch, 0, 0.14 * inch, 1)), scale)
-    heatmaps.draw_notes(ax, bool(rows.unknown or columns.unknown), bool(pairs))
+    heatmaps.draw_notes(ax, bool(rows.unknown or columns.unknown), outlined if pairs else "")
     if title:
         heatmaps.draw_title(ax, title.translate(boxes), 12, pad=10)
     if path is not None:

@@ -27,6 +27,7 @@ def plot_attention_grid(
     unknown_context: Iterable[int] = (),
     unknown_target: Iterable[int] = (),
     links: Iterable[tuple[int, int]] | None = None,
+    outlined: str = "aligned words",
     orientation: str = "target_rows",
     axis_names: tuple[str, str] | list[str] = ("target", "context"),
     vmax: float | None = None,
@@ -53,6 +54,7 @@ def plot_attention_grid(
         unknown_target: the same for the target words.
         links: pairs `(context, target)` of positions, such as a gold alignment; their cells are
             outlined in every panel.
+        outlined: what such a cell is, for the note that explains the outlines.
         orientation: `"target_rows"`: the rows of a panel are target words, as Keras returns
             the weights. `"context_rows"`: the transpose.
         axis_names: the names of the sides, the target first; for self-attention
@@ -105,9 +107,8 @@ def plot_attention_grid(
     axes = _draw_panels(figure, grids, names, (left, top), pairs, columns, vmax, scale)
     bottom_left = axes[(len(axes) - 1) // columns * columns]
     name_height = 72 * _name_size(axes)[1]
-    heatmaps.draw_notes(
-        bottom_left, bool(left.unknown or top.unknown), bool(pairs), below=name_height
-    )
+    has_unknown = bool(left.unknown or top.unknown)
+    heatmaps.draw_notes(bottom_left, has_unknown, outlined if pairs else "", below=name_height)
     _fit_figure(figure, title and title.translate(boxes))
     if path is not None:
         save(figure, path)

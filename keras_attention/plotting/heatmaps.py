@@ -252,13 +252,20 @@ def draw_color_bar(image: "AxesImage", ax: "Axes", name: str = "attention weight
     bar.set_label(name, fontsize=9, color=faded(), **_AS_WRITTEN)
 
 
-def draw_notes(ax: "Axes", has_unknown: bool, has_links: bool = False, below: float = 0) -> None:
-    """Explain the outlines, `below` points lower than directly under the cells."""
+def draw_notes(ax: "Axes", has_unknown: bool, outlined: str = "", below: float = 0) -> None:
+    """Explain the outlines, `below` points lower than directly under the cells.
+
+    Args:
+        ax: axes of the heat map.
+        has_unknown: whether some words are outlined.
+        outlined: what the outlined cells are; empty: there is none.
+        below: points.
+    """
     notes = []
     if has_unknown:
         notes.append(("outlined word: not in the vocabulary", unknown()))
-    if has_links:
-        notes.append(("outlined cell: aligned words", _LINK_NOTE[is_dark()]))
+    if outlined:
+        notes.append((f"outlined cell: {outlined}", _LINK_NOTE[is_dark()]))
     for line, (note, color) in enumerate(notes):
         ax.annotate(
             note,

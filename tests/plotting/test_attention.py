@@ -103,6 +103,11 @@ def test_links_outline_the_cells_of_their_words(ax, orientation):
     assert notes(ax) == ["outlined cell: aligned words"]
 
 
+def test_the_note_says_what_an_outlined_cell_is(ax):
+    plot_attention(WEIGHTS, CONTEXT, TARGET, links=[(1, 0)], outlined="the flag", ax=ax)
+    assert notes(ax) == ["outlined cell: the flag"]
+
+
 def test_words_are_drawn_as_written_never_as_mathematics(ax):
     context = ["$x$", "a_b^c", "\\frac{", "100%", "$$"]
     plot_attention(WEIGHTS, context, TARGET, title="$y$ _", unknown_context=[0], ax=ax)
