@@ -395,9 +395,10 @@ plotting.plot_attention(
     [str(step) if step % 10 == 0 else "·" for step in range(1, S + 1)],
     [f"sequence {number}" for number in range(1, 9)],
     links=[(place, row) for row, place in enumerate(test_places[:8])],
+    outlined="the flag",
     axis_names=("eight sequences", "steps"),
     vmax=1,
-    title="The last state looks for the flag; outlined: where it is",
+    title="The last state looks for the flag",
 )
 plt.show()
 on_flag = run(view, test_inputs)[np.arange(TESTS), 0, test_places]
@@ -901,6 +902,7 @@ for panel, name in zip(panels, ("AdditiveAttention", "CoverageAttention"), stric
         [f"card {number + 1}" for number in test_numbers[0]],
         [f"step {step}" for step in range(1, CARDS + 1)],
         links=[(place, number) for place, number in enumerate(test_numbers[0])],
+        outlined="the card of this step",
         axis_names=("six equal queries", "cards as they lie"),
         vmax=1,
         title=name,
@@ -1065,9 +1067,10 @@ plotting.plot_attention(
     [str(frame) for frame in range(1, FRAMES + 1)],
     [f"label {label}" for label in test.labels[0]],
     links=[(frame, label) for label, frame in np.argwhere(test.spoken[0])],
+    outlined="it is spoken here",
     axis_names=("labels, in order", "frames"),
     vmax=1,
-    title="CTC finds who speaks when; outlined: the truth",
+    title="CTC finds who speaks when",
 )
 plt.show()
 
