@@ -1,13 +1,11 @@
 """What the site has beside the pages of this folder, for `mkdocs`, which reads this as its hook.
 
 A page for every public layer and model builder, from their docstrings; one for every room that a
-user imports from; the diagrams; the figures, which are a part of the README; a card for every
-notebook, with a picture that it drew; and pages and pictures from elsewhere in the repository, at
-the places where they are there, so that links hold in both.
+user imports from; the diagrams; the figures, which are a part of the README; and pages and pictures
+from elsewhere in the repository, at the places where they are there, so that links hold in both.
 """
 
 import ast
-import base64
 import json
 import re
 from pathlib import Path
@@ -18,7 +16,10 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = "keras_attention"
 DIAGRAMS = f"{PACKAGE}/plotting/diagrams"
 ROOMS = (
+    "models",
     "ops",
+    "ops.addressing",
+    "ops.coverage",
     "text",
     "corpora",
     "training",
@@ -37,9 +38,23 @@ ROOMS = (
     "runs.run",
     "runs.comparison",
     "runs.callbacks",
+    "distribution.strategies",
+    "distribution.processes",
+    "distribution.replicas",
+    "distribution.supervision",
+    "compiling.programs",
+    "compiling.tpu",
+    "compiling.scaling",
+    "compiling.topologies",
+    "compiling.hlo",
+    "compiling.matrices",
+    "storage",
+    "lab",
     "lab.tasks",
     "lab.writer",
 )
+# Builders have pages of their own; elsewhere `build` is the method of a layer.
+FILTERS = {"models": ["!^_", "!^build_"], "runs.run": ["!^_"]}
 MIRRORED = (
     "examples/images/*.gif",
     "examples/images/*.png",
@@ -131,17 +146,6 @@ DIAGRAMS_OF = {
     "build_seq2seq": ["one-vector"],
     "build_transformer": ["transformer", "teacher-forcing"],
 }
-NOTEBOOKS = """## Notebooks
-
-One idea each, from what a paper says to a picture and an exercise with its answer. Each runs from
-start to end on a CPU in minutes.
-
-<div class="grid cards" markdown>
-
-{}
-
-</div>
-"""
 CAPTIONS = ROOT / "examples/mechanisms/pictures/captions.json"  # of the other layers at work
 PICTURES |= {
     name: (f"examples/mechanisms/pictures/{name}.png", caption)
@@ -174,11 +178,10 @@ def on_files(files, config):
         if name.startswith("build_")
     }
     pages |= {f"reference/{room}.md": f"::: {PACKAGE}.{room}\n" for room in ROOMS}
+    for room, filters in FILTERS.items():
+        pages[f"reference/{room}.md"] += f"    options:\n      filters: {filters}\n"
     pages["figures.md"] = figures()
     pages["diagrams.md"] = diagrams()
-    for notebook in notebooks():
-        place = f"examples/{notebook.stem}.png"
-        files.append(File.generated(config, place, content=drawn_by(notebook)))
     for place, text in pages.items():
         files.append(File.generated(config, place, content=text))
     return files
@@ -188,10 +191,7 @@ def on_page_markdown(markdown, page, **_):
     """Let links of the pages of docs/ and of the README lead to where things are on the site."""
     if "/" in page.file.src_uri:
         return markdown
-    cards = "\n".join(map(card, notebooks()))
-    markdown = markdown.replace("<!-- notebooks -->", NOTEBOOKS.format(cards) if cards else "")
     markdown = re.sub(r"\]\(\.\./README\.md(#[\w-]+)?\)", "](figures.md)", markdown)
-    markdown = re.sub(r"\]\(\.\./(examples/\w+\.ipynb)\)", in_colab, markdown)
     return markdown.replace("](../", "](").replace("](docs/", "](")
 
 
@@ -221,46 +221,6 @@ def shown(name, folder):
     svg = (ROOT / DIAGRAMS / f"{name}.svg").read_text(encoding="utf-8")
     caption = re.search(r"<title>(.*?)</title>", svg)[1]
     return [f"![{caption}]({folder}/{name}.svg)", f"*{caption}*"]
-
-
-def notebooks():
-    """Return the notebooks, in their order."""
-    return sorted(ROOT.glob("examples/[0-9][0-9]_*.ipynb"))
-
-
-def cells(notebook):
-    """Return the cells of a notebook, as dictionaries."""
-    return json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-
-
-def card(notebook):
-    """Return a notebook as a card of the gallery: title, picture, idea, where to open it."""
-    source = "".join(cells(notebook)[0]["source"])
-    title, address, idea = re.fullmatch(
-        r"# (.*?)\n\n\[!.*\]\((.*?)\)\n\n(.*)", source, re.DOTALL
-    ).groups()
-    parts = [
-        f"- **{title}**",
-        f"![A picture of this notebook](../examples/{notebook.stem}.png)",
-        " ".join(idea.split("*Runs in")[0].split()),
-        f"[Open in Colab]({address})",
-    ]
-    return "\n\n    ".join(parts) + "\n"
-
-
-def in_colab(link):
-    """Return the Markdown of a link to a notebook, a match with its path, as one that opens it."""
-    source = "".join(cells(ROOT / link[1])[0]["source"])
-    return f"]({re.search(r'https://colab[^)]*ipynb', source)[0]})"
-
-
-def drawn_by(notebook):
-    """Return the last picture of a notebook, as PNG."""
-    outputs = [output for cell in cells(notebook) for output in cell.get("outputs", [])]
-    pictures = [
-        output["data"]["image/png"] for output in outputs if "image/png" in output.get("data", {})
-    ]
-    return base64.b64decode(pictures[-1])
 
 
 def public(room):

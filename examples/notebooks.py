@@ -148,6 +148,7 @@ def execute(notebook, folder):
         kernel_name="python3",
         resources={"metadata": {"path": str(folder)}},
         record_timing=False,
+        coalesce_streams=True,
     )
     # Where libtpu is installed JAX would look for a TPU, and complain that there is none.
     environment = {"JAX_PLATFORMS": "cpu", **os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
