@@ -177,9 +177,7 @@ def on_files(files, config):
         for name in public("models")
         if name.startswith("build_")
     }
-    pages |= {f"reference/{room}.md": f"::: {PACKAGE}.{room}\n" for room in ROOMS}
-    for room, filters in FILTERS.items():
-        pages[f"reference/{room}.md"] += f"    options:\n      filters: {filters}\n"
+    pages |= {f"reference/{room}.md": reference(room) for room in ROOMS}
     pages["figures.md"] = figures()
     pages["diagrams.md"] = diagrams()
     for place, text in pages.items():
@@ -263,6 +261,19 @@ def page(room, name):
     options = "    options:\n      heading: Reference\n      toc_label: Reference"
     parts.append(f"::: {dotted if whole_module else f'{dotted}.{name}'}\n{options}")
     return "\n\n".join(parts) + "\n"
+
+
+def reference(room):
+    """Return the page of a room: its docstring, and all that is public in it."""
+    parts = [
+        f"# {room}\n",
+        f"::: {PACKAGE}.{room}",
+        "    options:",
+        "      show_root_heading: false",
+    ]
+    if room in FILTERS:
+        parts.append(f"      filters: {FILTERS[room]}")
+    return "\n".join(parts) + "\n"
 
 
 def is_formula(text):
