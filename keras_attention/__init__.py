@@ -12,8 +12,8 @@ The subpackages and modules, in reading order; each imports only those above it:
   `build_seq2seq`, `build_transformer`; and the views `encode`, `step` and `attention` over the
   layers of each.
 - `installing`: the commands that install this package and its extras.
-- `storage`: output that appears whole or not at all; files from the web, downloaded once and
-  checked.
+- `storage`: output that appears whole or not at all; the files that come with the package; files
+  from the web, downloaded once and checked.
 - `text`: strings to ids and back: `normalize`, `Vocabulary`, `WordPieces`.
 - `corpora`: sources of sentence pairs, splits and batches; the bundled grammar, which writes
   Spanish–English pairs with their gold word alignment.
@@ -40,9 +40,8 @@ Importing the package imports Keras and registers the package's layers, losses a
 are loaded on first use.
 """
 
-import importlib.util
+import importlib
 import sys
-from pathlib import Path
 
 import lazy_loader
 
@@ -84,10 +83,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
 )
 
 warn_of_namesake()
-
-# Started in a checkout, Python finds the package that lies there, whose data are beside it.
-if importlib.util.find_spec(f"{__name__}.data") is None:
-    __path__.append(str(Path(__file__).parents[1]))
 
 # The command line imports Keras where it needs it.
 if "keras_attention_command" not in sys.modules:

@@ -44,9 +44,8 @@ def test_python_started_in_a_checkout_finds_the_data():
 import sys
 sys.meta_path = [each for each in sys.meta_path if "editable" not in str(each)]
 import keras_attention_command  # The package is imported without Keras.
-import importlib.resources
-import keras_attention
-print((importlib.resources.files("keras_attention.data") / "grammar.txt").is_file())
+from keras_attention.storage import bundled
+print(bundled("grammar.txt").is_file())
 """
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True

@@ -3,10 +3,10 @@
 import hashlib
 from collections.abc import Iterable
 from functools import cache
-from importlib import resources
 
 from keras_attention.corpora.grammar import AlignedPair
 from keras_attention.corpora.sources import Pair
+from keras_attention.storage import bundled
 
 
 def aligned(pairs: Iterable[Pair]) -> list[AlignedPair]:
@@ -33,7 +33,7 @@ def _hash(pair):
 @cache
 def _links():
     """Read the links (context token, target token) by the hash of their pair."""
-    path = resources.files("keras_attention.data") / "alignments" / "spa-eng.tsv"
+    path = bundled("alignments", "spa-eng.tsv")
     lines = path.read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
     return {

@@ -5,7 +5,7 @@ that it comes from:
 
     Clause -> Subject no *Verb *Complement = Subject~Verb Do~Verb not~no Verb.english Complement
 
-The rules and the word tables are text files in the package `keras_attention.data`; its README
+The rules and the word tables are text files in the folder `data/`; its README
 explains how to read and extend them. The links follow these conventions:
 
 - content words, articles, numbers and marks link to their counterparts;
@@ -23,7 +23,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from importlib import resources
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +36,7 @@ from keras_attention.corpora.grammar_files import (
     Rule,
     read_grammar_files,
 )
+from keras_attention.storage import bundled
 
 PATIENCE = 1000  # successive repeats of sentences before the grammar is enumerated
 
@@ -89,7 +89,7 @@ class Grammar:
             FileNotFoundError: A file is missing.
             ValueError: A file is malformed; the message names the file and the line.
         """
-        root = resources.files("keras_attention.data") if folder is None else Path(folder)
+        root = bundled() if folder is None else Path(folder)
         return cls(read_grammar_files(root))
 
     def generate(self, count: int, seed: int = 0) -> list[AlignedPair]:

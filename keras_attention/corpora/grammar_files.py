@@ -1,6 +1,6 @@
 """The files of a synchronous grammar: words and rules, read from a folder and checked.
 
-The README of `keras_attention.data` explains the format. A mistake in a file raises a `ValueError`
+The README of `data/` explains the format. A mistake in a file raises a `ValueError`
 that names the file and the line.
 """
 
@@ -11,10 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from importlib.abc import Traversable
+from typing import NamedTuple
 
 MARKS = frozenset(".?!,¿")
 START_SYMBOL = "Sentence"
@@ -78,11 +75,11 @@ class Phrase:
     order: tuple = ()
 
 
-def read_grammar_files(root: Path | Traversable) -> GrammarFiles:
+def read_grammar_files(root: Path) -> GrammarFiles:
     """Read `grammar.txt` and the tables that it names.
 
     Args:
-        root: A folder, as a path or a resource of a package.
+        root: A folder.
 
     Raises:
         FileNotFoundError: `grammar.txt` is missing.
@@ -94,7 +91,7 @@ def read_grammar_files(root: Path | Traversable) -> GrammarFiles:
 class _Reader:
     """Read a folder with `grammar.txt` and its tables; errors name the file and the line."""
 
-    def __init__(self, root: Path | Traversable):
+    def __init__(self, root: Path):
         self.root = root
         self.tables: dict[str, list] = {}
         self.words: dict[str, list[Phrase]] = {}

@@ -1,6 +1,7 @@
-"""Write files whole or not at all; download files once and check them."""
+"""Write files whole or not at all; find those that come with the package; download others once."""
 
+from keras_attention.storage.bundled import bundled
 from keras_attention.storage.downloads import download
 from keras_attention.storage.files import remove, written_whole
 
-__all__ = ["download", "remove", "written_whole"]
+__all__ = ["bundled", "download", "remove", "written_whole"]

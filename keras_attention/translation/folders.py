@@ -12,7 +12,6 @@ import textwrap
 import zipfile
 from collections.abc import Mapping
 from contextlib import ExitStack
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ import numpy as np
 
 from keras_attention import __version__, models
 from keras_attention.menu import TRANSLATORS
-from keras_attention.storage import written_whole
+from keras_attention.storage import bundled, written_whole
 from keras_attention.text import KINDS, Vocabulary, WordPieces
 
 FORMAT = 2
@@ -46,7 +45,7 @@ def folder_of(name: Path | str) -> Path:
         FileNotFoundError: there is no such translator or folder.
     """
     if str(name) in TRANSLATORS:
-        return Path(str(resources.files("keras_attention.data"))) / "translators" / str(name)
+        return bundled("translators", str(name))
     if not Path(name).is_dir():
         raise FileNotFoundError(
             f"there is no model folder {name}; the package comes with {', '.join(TRANSLATORS)}"

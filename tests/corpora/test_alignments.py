@@ -1,10 +1,10 @@
 import hashlib
-from importlib import resources
 
 import pytest
 
 from keras_attention import corpora
 from keras_attention.corpora import Pair
+from keras_attention.storage import bundled
 from keras_attention.text.word_pieces import split_marks
 
 
@@ -26,7 +26,7 @@ def test_a_pair_is_found_by_its_hash():
 
 
 def test_the_file_holds_fifty_pairs_and_no_sentence():
-    path = resources.files("keras_attention.data") / "alignments" / "spa-eng.tsv"
+    path = bundled("alignments", "spa-eng.tsv")
     rows = [r for r in path.read_text(encoding="utf-8").splitlines() if not r.startswith("#")]
     assert len({row.split("\t")[0] for row in rows}) == 50
     for row in rows:

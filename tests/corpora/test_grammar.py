@@ -5,14 +5,14 @@ import re
 import shutil
 import unicodedata
 from collections import Counter
-from importlib import resources
 from itertools import pairwise
 
 import pytest
 
 from keras_attention.corpora.grammar import AlignedPair, Grammar
+from keras_attention.storage import bundled
 
-DATA = resources.files("keras_attention.data")
+DATA = bundled()
 MARKS = set(".?!,¿")
 VOWELS = tuple("aeiou")
 TINY = {

@@ -5,10 +5,11 @@ Alpaydin and Kaynak (1998), Optical recognition of handwritten digits, UCI machi
 repository.
 """
 
-from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
+
+from keras_attention.storage import bundled
 
 SIDE = 8  # of a digit, in pixels
 _TEST_EVERY = 4  # every fourth digit is for tests
@@ -40,7 +41,7 @@ def load_digits() -> tuple[Digits, Digits]:
     Returns:
         A pair of `Digits`, 1,347 and 450.
     """
-    path = resources.files("keras_attention.data") / "digits" / "digits.npz"
+    path = bundled("digits", "digits.npz")
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         pictures = (arrays["pictures"] / 16).astype("float32")
         labels = arrays["labels"].astype("int32")
