@@ -57,6 +57,12 @@ def write_ctranslate2(translator: Translator, folder: Path | str) -> None:
         )
     depths = len(blocks), len(_layers(decoder, TransformerDecoderLayer))
     chosen = {"layer": depths[1], "head": 1, **translator.config.get("alignment_head", {})}
+    for part, most in (("layer", depths[1]), ("head", first.num_heads)):
+        if chosen[part] not in range(1, most + 1):
+            raise ValueError(
+                f"alignment_head in the configuration names {part} {chosen[part]!r}, "
+                f"but the decoder has {part}s 1 to {most}"
+            )
     spec = TransformerSpec.from_config(
         depths,
         first.num_heads,

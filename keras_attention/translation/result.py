@@ -176,7 +176,7 @@ class Translation:
         maps = {name: self._merged(each, "cross", pieces) for name, each in maps.items()}
         panels = {f"{name}, over {spread(each):.1f} words": each for name, each in maps.items()}
         options = {"columns": len(panels), "scale": "part of the row", **options}
-        return plot_attention_grid(panels, path=path, **self._words("cross", pieces), **options)
+        return plot_attention_grid(panels, path=path, **self._words("cross", pieces) | options)
 
     def plot(
         self,
@@ -205,7 +205,7 @@ class Translation:
         Raises:
             ValueError: the model has no such attention, layer or head.
         """
-        return plot_attention(**self._drawn(of, layer, head, pieces), path=path, **options)
+        return plot_attention(path=path, **self._drawn(of, layer, head, pieces) | options)
 
     def plot_text(
         self,
@@ -233,7 +233,7 @@ class Translation:
         Raises:
             ValueError: the model has no such attention, layer or head.
         """
-        return plot_coloured_text(**self._drawn(of, layer, head, pieces), path=path, **options)
+        return plot_coloured_text(path=path, **self._drawn(of, layer, head, pieces) | options)
 
     def animate(
         self,
@@ -262,7 +262,7 @@ class Translation:
             ValueError: the model has no such attention, layer or head, or the path does not end in
                 .gif.
         """
-        return animate_attention(**self._drawn(of, layer, head, pieces), path=path, **options)
+        return animate_attention(path=path, **self._drawn(of, layer, head, pieces) | options)
 
     def plot_grid(
         self,
@@ -304,7 +304,7 @@ class Translation:
         if by == "heads" and len(layers) > 1:  # one row per layer
             options = {"columns": len(panels) // len(layers), **options}
         panels = {name: self._merged(each, of, pieces) for name, each in panels.items()}
-        return plot_attention_grid(panels, path=path, **self._words(of, pieces), **options)
+        return plot_attention_grid(panels, path=path, **self._words(of, pieces) | options)
 
     def view(
         self,

@@ -187,8 +187,7 @@ class Translator:
         Raises:
             ValueError: an argument is out of range.
         """
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        _check_batch_size(batch_size)
         if seed < 0:
             raise ValueError(f"seed must be 0 or above, got {seed}")
         generator = self._generator(
@@ -282,7 +281,11 @@ class Translator:
             A list of N dictionaries: for each kind of attention a list of weights, one per layer,
             ([H,] T, S) for the T tokens and S ids of the sentence; (H, T, T) or (H, S, S) for
             self-attention.
+
+        Raises:
+            ValueError: `batch_size` is below 1.
         """
+        _check_batch_size(batch_size)
         fed = padded([shifted_right(number for number in each if number) for each in tokens])
         results: list[Any] = [None] * len(ids)
         most = models.most_tokens(self.model)
@@ -319,8 +322,8 @@ class Translator:
             A `Translation`, or a list of N. It has no candidates, since nothing was searched for.
 
         Raises:
-            ValueError: the numbers of sentences and translations differ, or one of them has no word
-                or is too long.
+            ValueError: the numbers of sentences and translations differ, one of them has no word
+                or is too long, or `batch_size` is below 1.
         """
         if isinstance(sentences, str) and isinstance(translations, str):
             return self.forced([sentences], [translations], batch_size=batch_size)[0]
@@ -508,6 +511,11 @@ def _weights_of(model):
     view = models.attention(model)
     weights = {name: tensor for name, tensor in view.output.items() if name != "logits"}
     return keras.Model(view.input, weights, name=view.name) if weights else view
+
+
+def _check_batch_size(batch_size):
+    if batch_size < 1:
+        raise ValueError(f"batch_size must be at least 1, got {batch_size}")
 
 
 def _batches(arrays, most, batch_size, progress=iter):

@@ -66,6 +66,15 @@ def test_its_attention_is_that_of_the_head_that_the_configuration_names(
     assert len(found) >= len(result.hypotheses[0])
 
 
+@pytest.mark.parametrize("chosen", [{"layer": 3}, {"head": 0}, {"head": "first"}])
+def test_an_alignment_head_that_the_model_lacks_is_refused(chosen, translators, tmp_path):
+    translator = translators("pre-norm")
+    parts = translator.model, translator.context_vocabulary, translator.target_vocabulary
+    with pytest.raises(ValueError, match="alignment_head in the configuration names .* 1 to"):
+        export(Translator(*parts, {"alignment_head": chosen}), "ctranslate2", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
 def test_an_encoder_may_be_deeper_than_the_decoder(vocabularies, tmp_path):
     small = {"units": 6, "num_layers": 3, "num_decoder_layers": 1, "num_heads": 2}
     model = build_transformer(*map(len, vocabularies.word), **small, feed_forward_dim=7)

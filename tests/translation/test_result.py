@@ -93,6 +93,14 @@ def test_a_grid_has_a_panel_for_every_head_of_a_layer(translation, tmp_path):
         np.testing.assert_allclose(drawn(panel), weights)
 
 
+@pytest.mark.parametrize("picture", ["plot", "plot_grid"])
+def test_an_option_of_the_caller_wins(translation, picture):
+    panels = getattr(translation, picture)(axis_names=("words", "their sources"))
+    panels = panels if picture == "plot_grid" else [panels]
+    named = {name for each in panels for name in (each.get_ylabel(), each.get_xlabel()) if name}
+    assert named == {"words", "their sources"}
+
+
 def test_a_grid_has_a_panel_for_every_layer(translation, tmp_path):
     panels = translation.plot_grid(tmp_path / "a.png", by="layers", pieces=True)
     assert [panel.get_title() for panel in panels] == [f"layer {n}" for n in range(1, LAYERS + 1)]
