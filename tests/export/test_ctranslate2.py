@@ -70,7 +70,7 @@ def test_its_attention_is_that_of_the_head_that_the_configuration_names(
 def test_an_alignment_head_that_the_model_lacks_is_refused(chosen, translators, tmp_path):
     translator = translators("pre-norm")
     parts = translator.model, translator.context_vocabulary, translator.target_vocabulary
-    with pytest.raises(ValueError, match="alignment_head in the configuration names .* 1 to"):
+    with pytest.raises(ValueError, match=r"alignment_head in the configuration names .* 1 to"):
         export(Translator(*parts, {"alignment_head": chosen}), "ctranslate2", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

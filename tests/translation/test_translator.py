@@ -317,7 +317,7 @@ def test_an_argument_out_of_range_is_an_error_that_names_it(options, message):
 
 
 def test_the_batch_size_is_checked_where_translations_are_given():
-    with pytest.raises(ValueError, match="^batch_size must be at least 1, got 0$"):
+    with pytest.raises(ValueError, match=r"^batch_size must be at least 1, got 0$"):
         untrained_once().forced("casa", "house", batch_size=0)
 
 
