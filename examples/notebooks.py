@@ -38,11 +38,6 @@ import keras
 if keras.backend.backend() == "tensorflow":
     import tensorflow
     tensorflow.config.run_functions_eagerly(True)"""
-# Chapters without these marks shorten themselves.
-_SHORTLY = """\
-import os
-os.environ["KERAS_ATTENTION_QUICK"] = "1"
-"""
 _PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What TensorFlow's C++ writes when it is loaded, whatever its log level
 _LOGS = re.compile(r"^([IWE]\d{4} |WARNING: All log messages before absl).*\n?", re.MULTILINE)
@@ -101,8 +96,7 @@ def shortened(notebook):
     for cell in kept.cells:
         if "quick" in cell.metadata:
             cell.source += "\n" + cell.metadata.quick.replace("; ", "\n")
-    reads = any("KERAS_ATTENTION_QUICK" in cell.source for cell in kept.cells)
-    kept.cells.insert(0, new_code_cell(_SHORTLY if reads else _EAGERLY))
+    kept.cells.insert(0, new_code_cell(_EAGERLY))
     return kept
 
 

@@ -24,11 +24,6 @@ SCRIPTS = notebooks.scripts()
 every_notebook = pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 # Words of tests, which are none of a student's business
 SCAFFOLDING = re.compile(r"QUICK|run_eagerly|run_functions_eagerly|jit_compile=(False|None) if")
-# Chapters that still shorten themselves
-CONVERTED = [each for each in SCRIPTS if "KERAS_ATTENTION_QUICK" not in each.read_text("utf-8")]
-every_converted = pytest.mark.parametrize("script", CONVERTED, ids=lambda script: script.stem)
-
-
 MOST_LINES = 20
 KERNEL = """\
 # ---
@@ -126,7 +121,7 @@ def test_it_speaks_of_pages_that_are_there(script):
             assert (script.parent / target).is_file(), target
 
 
-@every_converted
+@every_notebook
 def test_its_code_is_for_its_readers(script):
     for cell in notebooks.read(script).cells:
         if cell.cell_type == "code" and not notebooks.is_marked(cell, "claims"):
@@ -135,7 +130,7 @@ def test_its_code_is_for_its_readers(script):
             assert len(lines) <= MOST_LINES or "import keras" in lines, cell.source
 
 
-@every_converted
+@every_notebook
 def test_a_quick_run_changes_only_numbers_of_the_cell(script):
     marked = [cell for cell in notebooks.read(script).cells if "quick" in cell.metadata]
     for cell in marked:
@@ -157,8 +152,7 @@ def test_it_runs_from_start_to_end_in_an_empty_folder_and_knows_its_answers(scri
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == [*range(1, len(code) + 1)]
     checks = [cell for cell in code if notebooks.is_marked(cell, "check")]
-    if script in CONVERTED:
-        assert len(checks) >= 2 * EXERCISES
+    assert len(checks) >= 2 * EXERCISES
     for cell in checks:
         said = "".join(output.get("text", "") for output in cell.outputs)
         wanted = "Right" if notebooks.is_marked(cell, "solved") else "Not yet"
