@@ -57,6 +57,31 @@ def test_the_data_are_drawn_by_the_seed(task):
     assert any((inputs[name] != other[name]).any() for name in inputs)
 
 
+@pytest.mark.parametrize(
+    "task", [each for each in TASKS.values() if each.answers], ids=lambda task: task.mechanism
+)
+def test_the_label_is_read_where_the_answer_stands(task):
+    """So the outlines of the pictures are right; a dictionary has the labels in its memory."""
+    inputs, labels = task.data(np.random.default_rng(3), 40)
+    found = task.answers(inputs)
+    assert found.dtype == bool
+    has_one = found.sum(axis=-1) == 1
+    assert has_one.mean() > 0.5
+    assert not found[~has_one].any()
+    memory = next(
+        inputs[name] for name in ("values", "context", "tokens", "keys") if name in inputs
+    )
+    rows = np.arange(len(memory))[:, None]
+    read = memory[rows, found.argmax(axis=-1)]
+    if task.mechanism == "CausalSelfAttention":  # half the notes go wrong the second time
+        assert 0.5 < np.mean((read == labels)[has_one.repeat(len(read) // len(has_one), 0)]) < 0.65
+    elif task.mechanism == "Hopfield":
+        shown = inputs["query"][:, None]
+        np.testing.assert_array_equal(read * (shown != 0), shown)
+    else:
+        np.testing.assert_array_equal(read.reshape(labels.shape), labels)
+
+
 @pytest.mark.parametrize("with_mechanism", [True, False], ids=["with", "without"])
 @each_task
 def test_a_model_takes_the_data_and_has_a_logit_for_every_label(task, with_mechanism):

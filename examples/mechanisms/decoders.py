@@ -4,6 +4,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from examples.mechanisms import answers
 from examples.mechanisms.scores import shuffled
 from examples.mechanisms.task import Task, share_of_sequences
 from keras_attention.layers import (
@@ -21,6 +22,7 @@ LABELS, UNITS = 10, 32
 # Attend, then recur.
 
 LENGTH = 10
+PLACES = np.arange(LENGTH)[None]
 
 
 def copy(rng, count):
@@ -97,6 +99,11 @@ def dictionary(rng, count):
     return inputs, np.take_along_axis(by_key, target, axis=1)
 
 
+def key_of_target(inputs):
+    """Return which word of the dictionary each position asks for, (B, T, S)."""
+    return answers.equal(inputs["target"], inputs["keys"])
+
+
 def dictionary_inputs():
     """Return the inputs, the embedded target (B, T, UNITS) and the memory (B, S, UNITS)."""
     target = keras.Input((ENTRIES,), dtype="int32", name="target")
@@ -123,6 +130,7 @@ TASKS = [
         instead="Pooling last",
         why="Ten tokens do not fit into one state, and attention need not put them there.",
         data=copy,
+        answers=lambda inputs: answers.equal(PLACES, PLACES),
         build=build_copier,
         chance=0.0,
         at_least=0.9,
@@ -145,6 +153,7 @@ TASKS = [
         instead="the decoder alone",
         why="Eight pairs do not fit into the state that the decoder starts from.",
         data=dictionary,
+        answers=key_of_target,
         build=build_luong,
         chance=1 / LABELS,
         at_least=0.9,

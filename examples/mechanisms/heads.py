@@ -4,7 +4,14 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from examples.mechanisms.decoders import ENTRIES, LABELS, dictionary, dictionary_inputs
+from examples.mechanisms import answers
+from examples.mechanisms.decoders import (
+    ENTRIES,
+    LABELS,
+    dictionary,
+    dictionary_inputs,
+    key_of_target,
+)
 from examples.mechanisms.task import Task, share_of_sequences
 from keras_attention.layers import (
     CrossAttention,
@@ -62,6 +69,12 @@ def broken_patterns(rng, count):
     return {"query": LEVELS[whole] * kept, "keys": LEVELS[shades]}, whole
 
 
+def kept_pattern(inputs):
+    """Return which stored picture has what is left of the one shown, (B, 1, S)."""
+    query = inputs["query"][:, None]
+    return answers.nearest(query, inputs["keys"] * (query != 0))
+
+
 def complete(steps):
     """Complete pictures in so many lookups; every number counts as the shade that is nearest."""
     query = keras.Input((NUMBERS,), name="query")
@@ -73,6 +86,7 @@ def complete(steps):
 BOTH = {
     "why": "Two values are wanted at once and in order, and one head has one set of weights.",
     "data": two_questions,
+    "answers": key_of_target,
     "chance": 1 / LABELS**2,
     "at_least": 0.9,
     "at_most": 0.5,
@@ -101,6 +115,7 @@ TASKS = [
         instead="the block around Pooling mean",
         why="Every position asks for something else.",
         data=dictionary,
+        answers=key_of_target,
         build=build_block,
         chance=1 / LABELS,
         at_least=0.9,
@@ -111,6 +126,7 @@ TASKS = [
         instead="a single lookup",
         why="Half a picture resembles many; each lookup brings the query nearer to the right one.",
         data=broken_patterns,
+        answers=kept_pattern,
         build=lambda with_mechanism: complete(steps=5 if with_mechanism else 1),
         chance=0.0,
         at_least=0.9,

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from examples.mechanisms import answers
 from examples.mechanisms.scores import shuffled
 from examples.mechanisms.task import Task
 from keras_attention.layers import (
@@ -42,6 +43,9 @@ def repeated_segments(rng, count):
     return {"query": keys, "keys": keys, "values": values}, values
 
 
+PLACES = np.arange(SEGMENT * REPEATS)[None]
+
+
 def emit(attention, length, kinds, labels):
     """Read a label at every step, with an attention layer between one-hot queries and keys."""
     query = keras.Input((length,), dtype="int32", name="query")
@@ -60,6 +64,7 @@ ALL_ONCE = {
     "instead": "AdditiveAttention",
     "why": "All items are wanted, one after another, and no query says which is next.",
     "data": in_order,
+    "answers": lambda inputs: answers.at(np.argsort(inputs["keys"], axis=1), ITEMS),
     "chance": 1 / LABELS,
     "at_least": 0.9,
     "at_most": 0.5,
@@ -93,6 +98,7 @@ TASKS = [
         instead="AdditiveAttention",
         why="Every segment is heard three times: only the place of the last look tells them apart.",
         data=repeated_segments,
+        answers=lambda inputs: answers.equal(PLACES, PLACES),
         build=lambda with_mechanism: emit_segments(
             (LocationAwareAttention if with_mechanism else AdditiveAttention)(UNITS)
         ),

@@ -34,11 +34,12 @@ def draw(tasks, folder, progress=iter):
     for task in progress(list(tasks)):
         keras.utils.set_random_seed(0)
         model = trained(task, with_mechanism=True, seed=0)
-        inputs, _ = task.data(np.random.default_rng(7), ASKED)
+        inputs, _ = task.data(np.random.default_rng([7, *task.mechanism.encode()]), ASKED)
         for name, weights in weights_of(model, inputs).items():
             if name not in captions:
-                _draw(weights, folder / f"{name}.png")
-                captions[name] = _caption(task, _of_weights(weights))
+                found = task.answers(inputs) if task.answers else None
+                _draw(weights, found, folder / f"{name}.png")
+                captions[name] = _caption(task, _of_weights(weights, found))
         if task.mechanism in _PARTS:
             part = next(each for each in model.layers if type(each).__name__ == task.mechanism)
             shown = _PARTS[task.mechanism](model, part, inputs, folder / f"{task.mechanism}.png")
@@ -61,8 +62,9 @@ def weights_of(model, inputs):
     def call(layer, *arguments, **options):
         if not _looks(layer):
             return layer(*arguments, **options)
-        asked = bool(options.pop("return_attention_scores", False))
-        output, weights, *rest = layer(*arguments, **options, return_attention_scores=True)
+        asked = options.get("return_attention_scores") or options.get("return_distribution")
+        options["return_attention_scores"] = True
+        output, weights, *rest = layer(*arguments, **options)
         # A layer that finds more has the weights first, in a tuple or by name.
         found.setdefault(type(layer).__name__, _first(weights))
         return (output, weights, *rest) if asked else output
@@ -97,14 +99,22 @@ def _rows_first(weights):
     return weights.swapaxes(-1, -2) if weights.shape[-1] == 1 else weights
 
 
-def _draw(weights, path):
-    """Draw one example, or the only question of several of them; a panel for each head."""
+def _draw(weights, found, path):
+    """Draw one example, or the only question of several of them; a panel for each head.
+
+    The answers, booleans (B, T, S) or None, are outlined.
+    """
     heads = weights if weights.ndim == 4 else weights[:, None]  # (B, H, T, S)
     heads = heads[..., :MOST_PLACES]
-    panels = heads[:, :, 0].swapaxes(0, 1) if heads.shape[2] == 1 else heads[0]
+    asks_once = heads.shape[2] == 1
+    panels = heads[:, :, 0].swapaxes(0, 1) if asks_once else heads[0]
     queries, places = (list(map(str, range(1, count + 1))) for count in panels.shape[1:])
-    names = ("example" if heads.shape[2] == 1 else "query", "place in the memory")
+    names = ("example" if asks_once else "query", "place in the memory")
     options = {"axis_names": names, "path": path}
+    if found is not None:
+        rows = found.any(axis=1) if asks_once else found[0]
+        links = [(place, row) for row, place in np.argwhere(rows[..., :MOST_PLACES]).tolist()]
+        options |= {"links": links, "outlined": "the answer"}
     if len(panels) == 1:
         plot_attention(panels[0], places, queries, **options)
     else:
@@ -112,9 +122,20 @@ def _draw(weights, path):
         plot_attention_grid(panels, places, queries, **options)
 
 
-def _of_weights(weights):
-    rows = "A row is an example" if weights.shape[-2] == 1 else "A row is a query"
-    return f"{rows}, a column a place in the memory"
+def _of_weights(weights, found):
+    """Say what the rows, the columns and the outlines are, and if the model looks elsewhere."""
+    asks_once = weights.shape[-2] == 1
+    rows = "A row is an example" if asks_once else "A row is a query"
+    says = f"{rows}, a column a place in the memory"
+    if found is None:
+        return says
+    says += "; outlined: where the answer stands"
+    if asks_once and weights.ndim == 3 and weights[found].mean() < 1 / weights.shape[-1]:
+        says += (
+            ". It looks everywhere else, since every label is there once: the one that it does not "
+            "read is the answer. That is learned"
+        )
+    return says
 
 
 def _caption(task, shown, learns=True):

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from examples.mechanisms import answers
 from examples.mechanisms.task import Task, crossentropy, predictions
 from keras_attention.lab.tasks import speak
 from keras_attention.layers import (
@@ -34,6 +35,12 @@ def flagged(rng, count, length, noise):
     flags = rng.normal(scale=noise, size=(count, length, FEATURES)).astype("float32")
     flags[..., 0] = np.arange(length) == where[:, None]
     return {"flags": flags, "values": values}, values[np.arange(count), where]
+
+
+def under_the_flag(inputs):
+    """Return which label is under the flag, (B, 1, S)."""
+    flags = inputs["flags"][..., 0]
+    return answers.at(flags.argmax(axis=1)[:, None], flags.shape[1])
 
 
 def flag_inputs(length):
@@ -130,6 +137,14 @@ def unsteady_copy(rng, count):
     return {"query": query, "keys": keys, "values": values}, np.take_along_axis(values, where, 1)
 
 
+def nearby(inputs):
+    """Return which of the equal keys is meant, (B, T, S): the one beside the query's own place."""
+    found = answers.nearest(inputs["query"], inputs["keys"][:, :PHRASE])  # of the first phrase
+    found = np.tile(found, (1, 1, PHRASES))
+    places = np.arange(found.shape[2])
+    return found & (abs(places[:, None] - places) <= 1)
+
+
 STRETCH, STEPS = 8, 4
 
 
@@ -143,6 +158,13 @@ def stretched_time(rng, count):
     query = np.stack([np.linspace(-1, 1, STEPS), np.ones(STEPS)], axis=-1).astype("float32")
     query = np.tile(query, (count, 1, 1))
     return {"query": query, "keys": keys, "values": values}, np.take_along_axis(values, where, 1)
+
+
+def under_each_flag(inputs):
+    """Return the place of the t-th flag, (B, T, S)."""
+    flags = inputs["keys"][..., 0]
+    places = np.sort(np.argsort(flags, axis=1)[:, -STEPS:], axis=1)
+    return answers.at(places, flags.shape[1])
 
 
 def ask_in_order(attention, queries, query_width, length, key_width):
@@ -211,6 +233,7 @@ NO_GRADIENT = {
     "instead": "drawn, the loss alone",
     "why": "Which position was read has no gradient, so that a loss alone never moves the choice.",
     "data": partial(flagged, length=SLOTS, noise=1.0),
+    "answers": under_the_flag,
     "chance": 1 / LABELS,
     "at_least": 0.9,
     "at_most": 0.5,
@@ -256,6 +279,7 @@ TASKS = [
         instead="global, same score",
         why="Every key comes four times, and only the one nearby is meant.",
         data=unsteady_copy,
+        answers=nearby,
         build=lambda with_mechanism: copy_unsteadily(
             MonotonicLocalAttention(2, "general")
             if with_mechanism
@@ -271,6 +295,7 @@ TASKS = [
         instead="global, same score",
         why="All flags look alike: which one is meant follows from the time, stretched eightfold.",
         data=stretched_time,
+        answers=under_each_flag,
         build=lambda with_mechanism: stretch_time(
             PredictiveLocalAttention(8, "general", units=16)
             if with_mechanism

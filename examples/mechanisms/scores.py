@@ -8,6 +8,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from examples.mechanisms import answers
 from examples.mechanisms.task import Task
 from keras_attention.layers import AdditiveAttention, ContextSensitiveMemory, Pooling
 from keras_attention.layers.scores import ConcatScore, LocationScore, TwoLayerScore
@@ -31,6 +32,11 @@ def asking(query_and_keys):
         return {**inputs, "values": values}, values[np.arange(count), wanted]
 
     return data
+
+
+def key_of_query(inputs):
+    """Return which key was asked for, (B, 1, S)."""
+    return answers.nearest(inputs["query"][:, None], inputs["keys"])
 
 
 def lookup_model(attention, query_width=WIDTH, key_width=WIDTH):
@@ -155,6 +161,7 @@ TASKS = [
         instead="Pooling mean and an MLP",
         why="The answer is the value of one key among eight, and the pairs are new every time.",
         data=asking(equal_keys),
+        answers=key_of_query,
         build=build_memory,
         chance=1 / SLOTS,
         at_least=0.9,
@@ -212,6 +219,7 @@ TASKS = [
         instead="general",
         why=MONOTONE,
         data=asking(neighbours(constant=True)),
+        answers=key_of_query,
         build=build_nearest(lambda: AdditiveAttention(UNITS), width=2),
         **NEAREST,
     ),

@@ -58,6 +58,8 @@ class Task:
         learning_rate: what it is made with.
         loss: `with_mechanism →` a Keras loss, or None where the model has its own.
         score: `(model, inputs, labels) →` a number from 0 to 1.
+        answers: `inputs →` booleans (B, T, S), the places where the answer to a query stands; None
+            where no place has it.
     """
 
     mechanism: str
@@ -74,6 +76,7 @@ class Task:
     learning_rate: float = 1e-2
     loss: Callable = crossentropy
     score: Callable = share_of_labels
+    answers: Callable | None = None
 
 
 class Result(NamedTuple):

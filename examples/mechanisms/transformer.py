@@ -9,6 +9,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from examples.mechanisms import answers
 from examples.mechanisms.task import Task, predictions
 from keras_attention.layers import (
     CausalSelfAttention,
@@ -48,6 +49,12 @@ def twins(rng, count, summed=False):
     return {"names": names, "values": values}, labels
 
 
+def twin(inputs):
+    """Return the other token of the same name, (B, T, T)."""
+    same = answers.equal(inputs["names"], inputs["names"])
+    return same & ~np.eye(2 * PAIRS, dtype=bool)
+
+
 def meet(*blocks):
     """Embed the tokens, and put these blocks on them, one after another."""
     names = keras.Input((2 * PAIRS,), dtype="int32", name="names")
@@ -74,6 +81,13 @@ def refrain(rng, count):
     wrong = rng.random(phrase.shape) < 1 / 2
     tokens = np.concatenate([phrase, np.where(wrong, noise, phrase)], axis=1)
     return {"tokens": tokens[:, :-1]}, tokens[:, 1:]
+
+
+def note_to_come(inputs):
+    """Return where the next note was sung in the first phrase, (B, T, T); it has none itself."""
+    length = inputs["tokens"].shape[1]
+    places = np.arange(1, length + 1)[None] - PHRASE
+    return np.repeat(answers.at(places, length), len(inputs["tokens"]), axis=0)
 
 
 def build_singer(with_mechanism):
@@ -134,6 +148,7 @@ TASKS = [
         instead="FeedForward",
         why="What is asked of a token stands at another one, anywhere in the sentence.",
         data=twins,
+        answers=twin,
         build=lambda with_mechanism: meet(
             GlobalSelfAttention(attention()) if with_mechanism else FeedForward(4 * WIDTH)
         ),
@@ -146,6 +161,7 @@ TASKS = [
         instead="GlobalSelfAttention",
         why="Whoever sees the next token in training learns to copy it, and writing has none.",
         data=refrain,
+        answers=note_to_come,
         build=build_singer,
         chance=1 / LABELS,
         at_least=0.9,
