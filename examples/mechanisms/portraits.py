@@ -123,19 +123,10 @@ def _draw(weights, found, path):
 
 
 def _of_weights(weights, found):
-    """Say what the rows, the columns and the outlines are, and if the model looks elsewhere."""
-    asks_once = weights.shape[-2] == 1
-    rows = "A row is an example" if asks_once else "A row is a query"
-    says = f"{rows}, a column a place in the memory"
-    if found is None:
-        return says
-    says += "; outlined: where the answer stands"
-    if asks_once and weights.ndim == 3 and weights[found].mean() < 1 / weights.shape[-1]:
-        says += (
-            ". It looks everywhere else, since every label is there once: the one that it does not "
-            "read is the answer. That is learned"
-        )
-    return says
+    """Say what the rows, the columns and the outlines are."""
+    rows = "A row is an example" if weights.shape[-2] == 1 else "A row is a query"
+    outlined = "" if found is None else "; outlined: where the answer stands"
+    return f"{rows}, a column a place in the memory{outlined}"
 
 
 def _caption(task, shown, learns=True):
