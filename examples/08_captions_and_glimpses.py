@@ -886,47 +886,18 @@ assert read_right["learned"].mean() > read_right["centre"].mean() + 0.1
 # the coarse one, which covers twice the width.
 
 # %%
-COLOURS = ["#e69f00", "#56b4e9", "#00b080"]  # of the looks, in their order
-CORNERS = [(0, 0), (SIZE, 0), (SIZE, SIZE)]  # of a frame, where its number stands
-
-
-def draw_frames(ax, picture, way):
-    """Draw a picture with the frames of its looks, whose middles (T, 2) are given in pixels."""
-    ax.imshow(picture, cmap="gray", extent=(0, SHAPE[1], SHAPE[0], 0))
-    ax.plot(way[:, 1], way[:, 0], color="white", linewidth=1)
-    for number, (row, column) in enumerate(way):
-        left, top, colour = column - SIZE / 2, row - SIZE / 2, COLOURS[number]
-        ax.add_patch(plt.Rectangle((left, top), SIZE, SIZE, fill=False, ec=colour, lw=2.5))
-        right, down = CORNERS[number]
-        place = {"x": left + right, "y": top + down, "ha": "center", "va": "center"}
-        ax.text(s=number + 1, size=11, backgroundcolor=colour, **place)
-    ax.set(xlim=(-5, SHAPE[1] + 5), ylim=(SHAPE[0] + 5, -5))
-    ax.set_axis_off()
-
-
-# %%
-def draw_looks(figure, number):
-    """Draw the looks at one picture of the test."""
-    picture, way = scenes.pictures[number], locations["learned"][number]
-    rows = [["path", *range(LOOKS)], ["path", *range(LOOKS, 2 * LOOKS)]]
-    axes = figure.subplot_mosaic(rows, width_ratios=[2.1] + [1] * LOOKS)
-    draw_frames(axes["path"], picture[..., 0], (way + 1) / 2 * SHAPE)
-    right = "right" if read_right["learned"][number] else "wrong"
-    axes["path"].set_title(f"a {scenes.labels[number, 0]}, read {right}", fontsize=11)
-
-    patches = glimpse(np.repeat(picture[None], LOOKS, axis=0), way, SIZE, SCALES)  # (T, K, g, g, 1)
-    patches = ops.convert_to_numpy(ops.swapaxes(patches, 0, 1)).reshape(-1, SIZE, SIZE)
-    for place, patch in enumerate(patches):
-        look_number, kind = place % LOOKS, "sharp" if place < LOOKS else "coarse"
-        axes[place].imshow(patch, cmap="gray", vmin=0, vmax=1)
-        axes[place].set_title(f"{look_number + 1}, {kind}", fontsize=9)
-        axes[place].set(xticks=[], yticks=[])
-        axes[place].spines[:].set(color=COLOURS[look_number], linewidth=2.5)
-
-
-figure = plt.figure(figsize=(9, 11.5), layout="constrained")
-for number, part in enumerate(figure.subfigures(3, 1)):
-    draw_looks(part, number)
+first, ways = scenes.pictures[:3], locations["learned"][:3]
+patches = [
+    glimpse(first, ways[:, number], SIZE, SCALES)[..., 0]  # (B, K, g, g)
+    for number in range(LOOKS)
+]
+patches = ops.convert_to_numpy(ops.stack(patches, axis=1))  # (B, T, K, g, g)
+titles = [
+    f"a {digit}, read {'right' if right else 'wrong'}"
+    for digit, right in zip(scenes.labels[:3, 0], read_right["learned"], strict=False)
+]
+axes = plotting.plot_glimpses(first[..., 0], ways, patches, titles)
+axes[0, 0].figure.set_size_inches(9, 11.5)
 plt.show()
 
 # %% [markdown]

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_attention.plotting.figures import STYLES, boxes_for, check_plot_path, new_figure, save
+from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
 from keras_attention.types import Array
 
 _GAP = 1  # cells between the patches of a glimpse
-_PATH, _BOX = STYLES[0]["color"], STYLES[1]["color"]
+# Of the glimpses, in their order: bright enough for a black picture.
+_COLOURS = ("#e69f00", "#56b4e9", "#00b080", "#cc79a7", "#f0e442", "#d55e00")
+_CORNERS = ((0, 0), (1, 0), (1, 1), (0, 1))  # of a box, right and down, where its number stands
 
 
 def plot_glimpses(
@@ -23,8 +25,10 @@ def plot_glimpses(
     """Draw the path of the glimpses over each picture, and beside it the patches they contain.
 
     Each row starts with a picture: numbered boxes of the size of the finest patch mark its
-    glimpses, and a line joins them. The patches of each glimpse follow, the finest scale first.
-    `path` works as in `plot_attention`.
+    glimpses, and a line joins their middles. A box has its number at a corner, so that it hides
+    nothing of what was seen: the first at the upper left, the next ones clockwise. What each
+    glimpse saw follows in a frame of its colour, the finest scale on top. `path` works as in
+    `plot_attention`.
 
     Args:
         pictures: (N, H, W); larger values are brighter.
@@ -47,19 +51,17 @@ def plot_glimpses(
     _check(pictures, locations, patches, titles)
     looks, scales = patches.shape[1:3]
     shape = np.array(pictures.shape[1:])
-    widths = [2 * shape[1] / shape[0], *[scales] * looks]
-    figure = new_figure((0.9 * sum(widths) + 0.5, 2.1 * len(pictures)), path)
+    tall = max(scales, 2)
+    widths = [tall * shape[1] / shape[0], *[1] * looks]
+    figure = new_figure((1.3 * sum(widths), (1.3 * tall + 0.3) * len(pictures)), path)
     grid = figure.subplots(len(pictures), 1 + looks, squeeze=False, width_ratios=widths)
     for row, picture, way, seen, title in zip(
         grid, pictures, locations, patches, titles, strict=True
     ):
         _draw_way(row[0], picture, (way + 1) / 2 * shape, seen.shape[-1])
-        row[0].set_title(title.translate(boxes_for([title])), fontsize=9, parse_math=False)
-        for number, (axes, glimpse) in enumerate(zip(row[1:], seen, strict=True), 1):
-            axes.imshow(_side_by_side(glimpse), cmap="gray", vmin=0, vmax=max(picture.max(), 1e-9))
-            axes.set_title(f"{number}", fontsize=9, color=_BOX)
-        for axes in row:
-            axes.set_axis_off()
+        row[0].set_title(title.translate(boxes_for([title])), fontsize=11, parse_math=False)
+        for number, (axes, glimpse) in enumerate(zip(row[1:], seen, strict=True)):
+            _draw_seen(axes, glimpse, number, brightest=max(picture.max(), 1e-9))
     if path is not None:
         save(figure, path)
     return grid
@@ -82,23 +84,35 @@ def _check(pictures, locations, patches, titles):
 
 
 def _draw_way(axes, picture, way, side):
-    """Draw a picture and over it the glimpse centres (T, 2) in pixels, joined and numbered."""
+    """Draw a picture, over it the glimpse centres (T, 2) in pixels, joined, and their boxes."""
     from matplotlib.patches import Rectangle
 
     height, width = picture.shape
     axes.imshow(picture, cmap="gray", extent=(0, width, height, 0))
-    axes.plot(way[:, 1], way[:, 0], color=_PATH, linewidth=2)
-    for number, (row, column) in enumerate(way, 1):
-        corner = (column - side / 2, row - side / 2)
-        last = number == len(way)
-        axes.add_patch(Rectangle(corner, side, side, fill=False, ec=_BOX, lw=2 if last else 0.8))
-        axes.text(column, row, f"{number}", color="white", fontsize=8, ha="center", va="center",
-                  bbox={"boxstyle": "circle,pad=0.15", "fc": _PATH, "ec": "none"})  # fmt: skip
-    axes.set(xlim=(0, width), ylim=(height, 0))
+    axes.plot(way[:, 1], way[:, 0], color="white", linewidth=1)
+    corners = way[:, ::-1] - side / 2  # the upper left of each box: x, y
+    for number, corner in enumerate(corners):
+        colour = _COLOURS[number % len(_COLOURS)]
+        axes.add_patch(Rectangle(corner, side, side, fill=False, ec=colour, lw=2))
+        x, y = corner + np.multiply(_CORNERS[number % len(_CORNERS)], side)
+        axes.text(x, y, f"{number + 1}", fontsize=10, ha="center", va="center",
+                  bbox={"boxstyle": "square,pad=0.15", "fc": colour, "ec": "none"})  # fmt: skip
+    most = np.maximum((width, height), corners.max(axis=0) + side) + 1
+    least = np.minimum(0, corners.min(axis=0)) - 1
+    axes.set(xlim=(least[0], most[0]), ylim=(most[1], least[1]))
+    axes.set_axis_off()
 
 
-def _side_by_side(patches):
+def _draw_seen(axes, glimpse, number, brightest):
+    """Draw what a glimpse saw, patches (K, g, g), in a frame of its colour."""
+    axes.imshow(_one_below_the_other(glimpse), cmap="gray", vmin=0, vmax=brightest)
+    axes.set_title(f"{number + 1}", fontsize=10)
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set(color=_COLOURS[number % len(_COLOURS)], linewidth=2)
+
+
+def _one_below_the_other(patches):
     """Join patches (K, g, g) into one picture, with white gaps between them."""
-    gap = np.full((patches.shape[1], _GAP), np.inf)
+    gap = np.full((_GAP, patches.shape[2]), np.inf)
     parts = [part for patch in patches for part in (patch, gap)]
-    return np.concatenate(parts[:-1], axis=1)
+    return np.concatenate(parts[:-1])

@@ -20,7 +20,9 @@ def plot_tapes(
     """Draw how a machine processes a sequence, as in figure 6 of Graves et al. (2014).
 
     Time runs from left to right in all four panels: inputs above write weights, outputs above read
-    weights. Several heads share a panel. `path` works as in `plot_attention`.
+    weights. Several heads share a panel. Rows of the memory above the first and below the last
+    that some head looks at, with a weight of at least 0.1, are left out. `path` works as in
+    `plot_attention`.
 
     Args:
         inputs: (T, F).
@@ -48,17 +50,23 @@ def plot_tapes(
         "read weights": _as_panel("read_weights", read_weights, heads=True),
     }
     _check_sizes(panels)
+    first, last = _rows_in_use(panels["write weights"], panels["read weights"])
     figure = new_figure((10, 6.4 if title else 6.1), path)
     axes = figure.subplots(2, 2, sharex=True, height_ratios=(1, 3))
     for place, (name, panel) in enumerate(panels.items()):
         on_tape = place > 1
         ax = axes.flat[place]
-        image = _draw(ax, panel, 1.0 if on_tape else max(panel.max(), 1e-9))
+        if on_tape:
+            image = _draw(ax, panel[first : last + 1], 1.0, first_row=first)
+        else:
+            _draw(ax, panel, max(panel.max(), 1e-9))
         ax.set_title(name, loc="left", fontsize=11)
         if on_tape:
             ax.set_xlabel("time step")
     axes[0, 0].set_ylabel("channel")
-    axes[1, 0].set_ylabel("row of the memory")
+    rows = len(panels["write weights"])
+    whole = last - first + 1 == rows
+    axes[1, 0].set_ylabel("row of the memory" if whole else f"row of the memory, of {rows}")
     bar = figure.colorbar(image, ax=axes[1, :], label="weight", shrink=0.7, pad=0.015)
     bar.outline.set(edgecolor="0.6", linewidth=0.8)
     if title:
@@ -88,12 +96,26 @@ def _check_sizes(panels):
         raise ValueError(f"all heads must have the same number of rows, got {rows[0]}, {rows[1]}")
 
 
-def _draw(ax, panel, vmax):
+def _rows_in_use(*panels):
+    """Return the first and the last row that gets a weight of at least 0.1 in any panel."""
+    seen = np.flatnonzero((np.maximum(*panels) >= 0.1).any(axis=1))
+    return (seen[0], seen[-1]) if len(seen) else (0, len(panels[0]) - 1)
+
+
+def _draw(ax, panel, vmax, first_row=0):
     """Draw a panel, white at 0 and below, darker for larger values, with integer ticks."""
     from matplotlib.ticker import MaxNLocator
 
+    rows, steps = panel.shape
+    sides = (-0.5, steps - 0.5, first_row + rows - 0.5, first_row - 0.5)
     image = ax.imshow(
-        panel, cmap="Blues", aspect="auto", interpolation="nearest", vmin=0.0, vmax=vmax
+        panel,
+        cmap="Blues",
+        aspect="auto",
+        interpolation="nearest",
+        vmin=0.0,
+        vmax=vmax,
+        extent=sides,
     )
     for axis, most in ((ax.xaxis, 8), (ax.yaxis, 6)):
         axis.set_major_locator(MaxNLocator(nbins=most, integer=True, min_n_ticks=1))

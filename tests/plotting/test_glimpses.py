@@ -29,8 +29,16 @@ def test_shows_the_way_the_boxes_and_what_was_seen(tmp_path):
         np.testing.assert_allclose(np.add(box.get_xy(), G / 2), middle)
     for look, panel in zip(patches[0], seen, strict=True):
         shown = np.asarray(panel.images[0].get_array())
-        np.testing.assert_array_equal(shown[:, :G], look[0])
-        np.testing.assert_array_equal(shown[:, -G:], look[1])
+        np.testing.assert_array_equal(shown[:G], look[0])
+        np.testing.assert_array_equal(shown[-G:], look[1])
+
+
+def test_a_number_stands_at_a_corner_of_its_box_and_hides_no_other():
+    pictures, _, patches = arrays()
+    picture = plot_glimpses(pictures, np.zeros((N, T, 2)), patches)[0, 0]
+    middle = np.array([W, H]) / 2
+    for text, corner in zip(picture.texts, [(-1, -1), (1, -1), (1, 1)], strict=True):
+        np.testing.assert_allclose(text.get_position(), middle + np.multiply(corner, G / 2))
 
 
 def test_what_does_not_fit_is_refused(tmp_path):

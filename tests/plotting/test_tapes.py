@@ -34,6 +34,18 @@ def test_time_goes_from_left_to_right_in_all_panels(tmp_path):
     assert [ax.images[0].get_clim() for ax in axes[1]] == [(0, 1), (0, 1)]
 
 
+def test_only_the_rows_in_use_are_drawn():
+    given = arrays(write_weights=(T, 128), read_weights=(T, 128))
+    used = {name: np.zeros((T, 128)) for name in ("write_weights", "read_weights")}
+    used["write_weights"][0, 106], used["read_weights"][5, 114] = 0.1, 0.9
+    used["read_weights"][:, 20] = 0.01
+    axes = plot_tapes(**given | used)
+    for ax, values in zip(axes[1], used.values(), strict=True):
+        np.testing.assert_array_equal(ax.images[0].get_array(), values.T[106:115])
+        assert ax.get_ylim() == (114.5, 105.5)
+    assert axes[1, 0].get_ylabel() == "row of the memory, of 128"
+
+
 def test_nothing_is_white_also_where_there_are_negative_numbers():
     given = arrays()
     given["inputs"][:, 0] = -1.5
