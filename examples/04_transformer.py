@@ -728,7 +728,8 @@ by_hand.summary(line_length=90)
 from IPython.display import display
 
 if importlib.util.find_spec("pydot") and shutil.which("dot"):
-    display(keras.utils.plot_model(by_hand, "model.png", show_shapes=True, dpi=70))
+    shown = {"show_shapes": True, "show_layer_names": True, "dpi": 70}
+    display(keras.utils.plot_model(by_hand, "model.png", **shown))
 else:
     print("Graphviz or pydot is missing here: nothing is drawn.")
 
