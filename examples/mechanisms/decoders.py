@@ -135,6 +135,8 @@ TASKS = [
         chance=0.0,
         at_least=0.9,
         at_most=0.3,
+        steps=600,
+        learning_rate=5e-3,
         score=share_of_sequences,
     ),
     Task(

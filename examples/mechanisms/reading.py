@@ -57,7 +57,7 @@ def build_anywhere(with_mechanism):
     """Attend to fifty positions, or keep the last."""
     flags, values, query = flag_inputs(LONG)
     read = (AdditiveAttention(16) if with_mechanism else Pooling("last"))(
-        query, flags, ops.one_hot(values, LABELS)
+        query, ops.one_hot(values, LABELS), flags
     )
     return keras.Model([flags, values], layers.Dense(LABELS, name="logits")(read[:, 0]))
 
