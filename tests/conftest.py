@@ -6,6 +6,7 @@ Imports no backend, so that the trunk's tests run on each of them.
 import gc
 import importlib.util
 import itertools
+import json
 import os
 import shutil
 import sys
@@ -131,6 +132,24 @@ def installed(extra):
 def files(folder):
     """Return the paths of all that is in a folder, sorted."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def change_config(folder, **values):
+    """Change the configuration in a folder and sign it anew; a value of ... leaves a field out."""
+    from keras_attention.translation.configuration import signed_text
+
+    path = folder / "config.json"
+    config = {**json.loads(path.read_text(encoding="utf-8")), **values}
+    config = {name: value for name, value in config.items() if value is not ...}
+    path.write_text(signed_text(config), encoding="utf-8")
+
+
+def sign_files(folder):
+    """Let the configuration in a folder hold the hashes of the files as they are now."""
+    from keras_attention.storage import sha256_of
+
+    files = json.loads((folder / "config.json").read_text(encoding="utf-8"))["files"]
+    change_config(folder, files={name: sha256_of(folder / name) for name in files})
 
 
 TESTS_RUN = itertools.count(1)

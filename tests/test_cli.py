@@ -69,10 +69,10 @@ def wrong(tmp_path, tiny_run):
         (tmp_path / "other" / name).write_text("")
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / "config.json").write_text("{}")
-    (tmp_path / "newer").mkdir()
-    for path in tiny_run.folder.iterdir():
-        (tmp_path / "newer" / path.name).write_bytes(path.read_bytes())
-    (tmp_path / "newer" / "config.json").write_text('{"format": 3, "keras_attention": "7.0.0"}')
+    for name in ("newer", "deep"):
+        shutil.copytree(tiny_run.folder, tmp_path / name)
+    (tmp_path / "deep" / "config.json").write_text('{"a":' * 10**5 + "1" + "}" * 10**5)
+    (tmp_path / "newer" / "config.json").write_text('{"format": 4, "keras_attention": "7.0.0"}')
     return files(tmp_path)
 
 
@@ -86,6 +86,7 @@ WRONG = [
     ((*TRAIN, "latin.tsv"), "latin.tsv, line 5 is not UTF-8"),
     ((*TRAIN, "no-tab.tsv"), "no-tab.tsv, line 7: expected English⇥Spanish"),
     ((*TRAIN, "cut.zip"), "cut.zip is cut off"),
+    (("translate", "deep", "casa"), "config.json has values inside each other more than 16 times"),
     ((*TRAIN, "small.tsv"), "--validation"),
     ((*TRAIN, "small.tsv", "--validation", "long.tsv"), "at most 64 tokens"),
     ((*TRAIN, "small.tsv", "--validation", "no-tab.tsv"), "no-tab.tsv, line 7"),
@@ -130,6 +131,12 @@ WRONG = [
     ((*TRAIN, "small.tsv", "--label-smoothing", "1"), "label_smoothing must be .* got 1.0"),
     ((*TRAIN, "small.tsv", "--epochs", "0"), "epochs must be at least 1, got 0"),
     ((*TRAIN, "small.tsv", "--epochs", "many"), "Invalid value for '--epochs'"),
+    ((*TRAIN, "small.tsv", "--units", "1000000"), "GB of memory, this machine has .* GB"),
+    (
+        (*TRAIN, "small.tsv", "--batch-size", "1000000000"),
+        "1,000,000,000 sentences in a batch would",
+    ),
+    ((*TRAIN, "small.tsv", "--vocabulary", "1000000000000"), "vocabulary must be below 2"),
     # Several devices and processes: refused before anything is loaded
     ((*TRAIN, *SMALL, "--devices", "many"), "devices must be auto or a number from 1 .* there are"),
     ((*TRAIN, *SMALL, "--processes", "2"), "need --coordinator .* got None, None and 2"),
@@ -171,8 +178,8 @@ WRONG = [
     ),
     (("translate", "runs/none", "casa"), "there is no model folder runs/none"),
     (("translate", "half", "casa"), "half is incomplete: model.keras, context_vocabulary.txt"),
-    (("translate", "other", "casa"), "config.json is not the configuration of a model"),
-    (("translate", "newer", "casa"), "has format 3, this version of keras_attention reads 2"),
+    (("translate", "other", "casa"), "config.json: the contents must have format"),
+    (("translate", "newer", "casa"), "has format 4, this version of keras_attention reads 3"),
     # Sentences
     (("translate", "RUN", ""), "nothing to translate in ''"),
     (("translate", "RUN", "   "), "nothing to translate"),

@@ -71,6 +71,8 @@ def main() -> None:
         _fail(f"{error.format_message().rstrip('.')}; try --help")
     except (ValueError, OSError, ImportError) as error:
         _fail(error)
+    except MemoryError as error:
+        _fail(f"out of memory: {error}")
     except (KeyboardInterrupt, typer.Abort):
         status = 130
     if status == 130:

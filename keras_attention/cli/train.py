@@ -129,7 +129,7 @@ def _run(arguments, distribution):
     settings = runs.Settings(**{**before, **given})
     runs.check_model(settings)
     distribution.check_batch_size(settings)
-    corpus = arguments["corpus"] or sources.get("corpus", "spa-eng")
+    corpus = arguments["corpus"] or sources.get("corpus") or "spa-eng"
     validation = arguments["validation"] or sources.get("validation")
     pairs = corpora.load(corpus)
     if validation:

@@ -69,7 +69,7 @@ def fit_shapes(
     is_below = (s <= s[:, None]) & (t <= t[:, None])
     of_rest = np.where(is_below, (held[:, None] - held) * (s + t)[:, None], np.inf)
     costs, befores = held * (s + t), []
-    for _ in range(count - 1):
+    for _ in range(min(count, sum(grid.shape)) - 1):  # no more shapes can grow in both lengths
         totals = costs + of_rest
         befores.append(totals.argmin(axis=1))
         costs = totals.min(axis=1)

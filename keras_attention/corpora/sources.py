@@ -1,18 +1,20 @@
 """Sources of sentence pairs: the corpus of the tutorials, the bundled corpus, or a file."""
 
+import lzma
 import zipfile
 import zlib
 from pathlib import Path
 from typing import NamedTuple
 
 from keras_attention.corpora.grammar import AlignedPair, Grammar
-from keras_attention.storage import download
+from keras_attention.storage import check_archive, check_memory, download
 from keras_attention.text import shortened
 
 SPA_ENG_URL = "https://storage.googleapis.com/download.tensorflow.org/data/spa-eng.zip"
 SPA_ENG_SHA256 = "0c4fd7825d3d872488d38c157f784e035edab4f2ff0df25a2a208790ecb5b58f"
 SPA_ENG_MEMBER = "spa-eng/spa.txt"
 BUNDLED_PAIRS = 60_000
+COPIES = 10  # of a file's bytes, that its pairs take in memory
 LANGUAGES = ("Spanish", "English")  # of the context and of the target
 
 
@@ -81,15 +83,15 @@ def read_pairs(path: Path | str) -> list[Pair]:
 
     Raises:
         FileNotFoundError: the file does not exist.
-        ValueError: the file is empty, not UTF-8, a broken zip, or has a line without two sentences;
-            the message names the line.
+        ValueError: the file is empty, not UTF-8, a broken zip, too large for the memory, or has a
+            line without two sentences; the message names the line.
     """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(
             f"{path} is not a file; a corpus is spa-eng, bundled or a text file"
         )
-    content = _unzip(path) if path.suffix == ".zip" else path.read_bytes()
+    content = _unzip(path) if path.suffix == ".zip" else _read(path)
     if not content.strip():
         raise ValueError(f"{path} is empty; expected one English⇥Spanish pair per line")
     pairs = []
@@ -107,14 +109,24 @@ def read_pairs(path: Path | str) -> list[Pair]:
     return pairs
 
 
+def _read(path):
+    size = path.stat().st_size
+    check_memory(size * COPIES, f"{path} with {size:,} bytes")
+    return path.read_bytes()
+
+
 def _unzip(path):
     try:
+        check_archive(path, COPIES)
         with zipfile.ZipFile(path) as archive:
             names = [name for name in archive.namelist() if Path(name).name == "spa.txt"]
             if not names:
                 raise ValueError(f"{path} holds no spa.txt, only {', '.join(archive.namelist())}")
             return archive.read(names[0])
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except (
+        *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError),
+        *(NotImplementedError, RuntimeError),
+    ) as error:
         raise ValueError(
             f"{path} is cut off, damaged or not a zip file ({error}); download it again"
         ) from error

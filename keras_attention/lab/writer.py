@@ -1,10 +1,10 @@
 """A character model that continues a prompt; saving and loading it."""
 
 import json
-import textwrap
-import zipfile
+import reprlib
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from keras_attention import __version__
 from keras_attention.decoding import check_options, generate
 from keras_attention.lab.tasks import Characters
 from keras_attention.models import character_attention, continuation, initial_state
-from keras_attention.storage import written_whole
+from keras_attention.storage import check_fields, naming, read_json, written_whole
+from keras_attention.translation.builders import load_model
 from keras_attention.types import Array
 
 FORMAT = 1
@@ -163,11 +164,7 @@ class Writer:
                 f"the model folder {folder} is incomplete: {', '.join(missing)} missing"
             )
         config = _read_config(folder / CONFIG_FILE)
-        try:
-            model = keras.saving.load_model(folder / MODEL_FILE, compile=False)
-        except (ValueError, TypeError, KeyError, OSError, zipfile.BadZipFile) as error:
-            reason = textwrap.shorten(str(error), 300, placeholder=" …")
-            raise ValueError(f"{folder / MODEL_FILE} cannot be loaded: {reason}") from error
+        model = load_model(folder / MODEL_FILE)
         try:
             return cls(model, Characters(config["characters"]), config["window"], config)
         except ValueError as error:
@@ -260,20 +257,29 @@ class Scribe(keras.Model):
         return written[0, len(prompt) - 1 :].tolist()
 
 
+@dataclass(frozen=True)
+class _WriterFields:
+    """What the configuration of a writer must hold."""
+
+    model: str
+    format: int
+    characters: str
+    window: int
+
+
 def _read_config(path):
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        version, kind = config["format"], config.get("model")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is not the configuration of a model: {error!r}") from error
+    config = read_json(path)
+    kind = config.get("model") if isinstance(config, dict) else config
     if kind != KIND_OF_MODEL:
         raise ValueError(
-            f"{path} describes another kind of model: expected {KIND_OF_MODEL!r}, got {kind!r}"
+            f"{path} describes another kind of model: expected {KIND_OF_MODEL!r}, got "
+            f"{reprlib.repr(kind)}"
         )
-    if version != FORMAT:
+    if config.get("format") != FORMAT:
         raise ValueError(
-            f"{path} has format {version}; this version of keras_attention reads format {FORMAT}"
+            f"{path} has format {config.get('format')}; this version of keras_attention reads "
+            f"format {FORMAT}"
         )
-    if not isinstance(config.get("characters"), str) or not isinstance(config.get("window"), int):
-        raise ValueError(f"{path} lacks the characters or the window of its model")
+    with naming(path):
+        check_fields(config, _WriterFields, others=True)
     return config

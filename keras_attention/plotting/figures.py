@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import unicodedata
 import warnings
 from collections.abc import Sequence
@@ -34,12 +35,14 @@ def check_plot_path(path: Path | str) -> Path:
         The checked path.
 
     Raises:
-        ValueError: the extension is missing, or matplotlib does not support it.
+        ValueError: the extension is missing, matplotlib does not support it, or it needs TeX, which
+            is not installed.
         FileNotFoundError: the folder of `path` is missing.
         NotADirectoryError: the folder of `path` is a file.
         IsADirectoryError: `path` is a folder.
         PermissionError: the folder of `path` is not writable.
     """
+    from matplotlib import rcParams
     from matplotlib.backend_bases import FigureCanvasBase
 
     path = Path(path)
@@ -48,6 +51,9 @@ def check_plot_path(path: Path | str) -> Path:
         raise ValueError(
             f"path must end in one of {', '.join('.' + name for name in supported)}, got '{path}'"
         )
+    tex = rcParams["pgf.texsystem"]
+    if path.suffix.lower() == ".pgf" and shutil.which(tex) is None:
+        raise ValueError(f"path ends in .pgf, which needs {tex} of TeX; install it, got '{path}'")
     folder = path.parent
     if not folder.exists():
         raise FileNotFoundError(f"path must lie in an existing folder, got '{path}'")

@@ -1,20 +1,19 @@
 """One training run: from a corpus to a folder with the model and all other results."""
 
-import json
 from collections.abc import Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import keras
 
-from keras_attention import corpora, models
+from keras_attention import corpora
 from keras_attention.distribution.strategies import Distribution
 from keras_attention.plotting import plot_history
 from keras_attention.runs.callbacks import TranslateEachEpoch
 from keras_attention.runs.settings import Settings
-from keras_attention.storage import remove, written_whole
+from keras_attention.storage import check_memory, naming, remove, written_whole
 from keras_attention.text import KINDS, SPECIAL_WORDS
 from keras_attention.training import (
     RunCheckpoint,
@@ -22,12 +21,40 @@ from keras_attention.training import (
     StopOnDivergence,
     compile_for_training,
 )
-from keras_attention.translation.folders import CONFIG_FILE, FORMAT, read_config
+from keras_attention.translation.builders import BYTES, least_weights, load_model
+from keras_attention.translation.builders import build as build_model
+from keras_attention.translation.configuration import CONFIG_FILE, config_text, read_config
+from keras_attention.translation.folders import HISTORY_FILE, Parts, write
 from keras_attention.translation.translator import Translator
 
-CHECKPOINTS, WATCHED_FOLDER = "checkpoints", "watched"
-HISTORY_FILE, CURVES_FILE = "history.json", "curves.png"
+CHECKPOINTS, WATCHED_FOLDER, CURVES_FILE = "checkpoints", "watched", "curves.png"
 STEPS_A_SHAPE = 800  # training steps for which compiling a program for one more shape pays
+
+
+@dataclass(frozen=True)
+class CorpusFields:
+    """What a run was trained on: numbers of pairs, and the SHA-256 of their sentences."""
+
+    train_pairs: int
+    validation_pairs: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class RunFields:
+    """What the configuration of a run must hold.
+
+    Attributes:
+        settings: the `Settings`.
+        sources: where the pairs came from.
+        corpus: the pairs.
+        shapes: number of shapes to which sentences are padded.
+    """
+
+    settings: Settings
+    sources: dict[str, str | None]
+    corpus: CorpusFields
+    shapes: int
 
 
 def train(
@@ -52,7 +79,7 @@ def train(
         validation_pairs: likewise; they decide which epoch is the best and when to stop.
         folder: folder for all results of the run.
         settings: `Settings`.
-        sources: where the pairs came from; saved with the run.
+        sources: where the pairs came from, texts or None by name; saved with the run.
         resume: whether to continue an interrupted run from its last finished epoch. Settings and
             pairs must be the same; the number of epochs may differ, unless the learning rate
             depends on it.
@@ -71,10 +98,11 @@ def train(
         ConnectionError: another process was lost, see `keras_attention.distribution.Processes`.
         FileExistsError: the folder holds a run, and `resume` is not set.
         FileNotFoundError: there is nothing to resume.
-        ValueError: the run in the folder has other settings or pairs; there are no pairs; a
-            validation sentence is too long (a training pair that is too long is left out); a batch
-            cannot be divided equally among the devices; a run on several devices has sentences to
-            watch or a BLEU sample; or `bleu_sample` is negative.
+        ValueError: the run in the folder has other settings or pairs, or a file that has changed;
+            there are no pairs; the model or a batch does not fit into memory; a validation sentence
+            is too long (a training pair that is too long is left out); a batch cannot be divided
+            equally among the devices; a run on several devices has sentences to watch or a BLEU
+            sample; or `bleu_sample` is negative.
     """
     settings, folder = settings or Settings(), Path(folder)
     distribution = distribution or Distribution()
@@ -139,6 +167,8 @@ def _prepare(pairs, folder, settings, shapes, distribution, verbose):
             f"{batches.left_out:,} training pairs left out: a sentence has more than "
             f"{corpora.LONGEST} tokens"
         )
+    shape = max(batches.shapes[-1], validation_batches.shapes[-1])
+    check_size(settings, *vocabularies, shape, distribution.shards)
     keras.utils.set_random_seed(settings.seed)
     checkpoint = RunCheckpoint(
         folder / CHECKPOINTS, patience=settings.patience, writes=distribution.is_first
@@ -173,7 +203,11 @@ def _fit(run, settings, distribution, verbose):
 def _finish(run, folder, settings, config, distribution):
     """Return the translator of the best epoch, after writing it to the folder of the run."""
     best = build(settings, *run.vocabularies)
-    distribution.broadcast(best, lambda: best.load_weights(run.checkpoint.last() / "best.keras"))
+
+    def read():
+        best.set_weights(load_model(run.checkpoint.last() / "best.keras").get_weights())
+
+    distribution.broadcast(best, read)
     translator = Translator(best, *run.vocabularies, config)
     if distribution.is_first:
         _leave(folder, translator, run.checkpoint)
@@ -244,30 +278,76 @@ def read_settings(folder: Path | str) -> dict[str, Any]:
     """
     if not (Path(folder) / CONFIG_FILE).is_file():
         raise FileNotFoundError(f"{folder} holds no run to resume")
-    config = read_config(folder)
-    try:
-        return {**asdict(Settings(**config["settings"])), "sources": dict(config["sources"])}
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{Path(folder) / CONFIG_FILE} is not the configuration of a run: {error!r}"
-        ) from error
+    config = _read_run(folder)
+    return {**config["settings"], "sources": config["sources"]}
+
+
+def _read_run(folder):
+    """Return the configuration of the run in a folder, with its settings checked."""
+    config = read_config(folder, RunFields)
+    with naming(Path(folder) / CONFIG_FILE):
+        settings = asdict(Settings(**config["settings"]))
+        if config["shapes"] < 1:
+            raise ValueError(f"shapes must be at least 1, got {config['shapes']}")
+    return {**config, "settings": settings}
 
 
 def check_model(settings: Settings) -> None:
     """Build the model of some settings with tiny vocabularies, before any lengthy work.
 
     Raises:
-        ValueError: its settings conflict.
+        ValueError: its settings conflict, or ask for more memory than there is.
     """
+    check_size(settings)
     build(settings, SPECIAL_WORDS, SPECIAL_WORDS)
+
+
+def check_size(
+    settings: Settings,
+    context_vocabulary: Sequence = SPECIAL_WORDS,
+    target_vocabulary: Sequence = SPECIAL_WORDS,
+    shape: tuple[int, int] = (2, 2),
+    parts: int = 1,
+) -> None:
+    """Check that training fits into memory, before anything is allocated.
+
+    Counted are the weights, their gradients and one moment, and the embeddings and logits of a
+    batch: what training takes at least.
+
+    Args:
+        settings: `Settings`.
+        context_vocabulary: the tokens of the context, at least.
+        target_vocabulary: the tokens of the target, V, at least.
+        shape: the largest (S, T) of a batch, at least.
+        parts: among how many devices a batch is divided.
+
+    Raises:
+        ValueError: it does not fit; the message says what takes how much.
+    """
+    builder = builder_of(settings, context_vocabulary, target_vocabulary)
+    rows = settings.batch_size
+    if settings.batch_tokens is not None:
+        rows = settings.batch_tokens // max(shape)
+    rows = -(-rows // parts)
+    weights = 3 * least_weights(builder)
+    batch = rows * (sum(shape) * settings.units + shape[1] * len(target_vocabulary))
+    sizes = [f"{name} {value:,}" for name, value in builder["arguments"].items() if _counts(value)]
+    check_memory(
+        BYTES * (weights + batch),
+        f"training a model {settings.model} with {', '.join(sizes)} and {rows:,} sentences in a "
+        "batch",
+    )
+
+
+def _counts(value):
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def build(
     settings: Settings, context_vocabulary: Sequence, target_vocabulary: Sequence
 ) -> keras.Model:
     """Build the model of some settings for two vocabularies."""
-    builder = builder_of(settings, context_vocabulary, target_vocabulary)
-    return models.BUILDERS[builder["name"]](**builder["arguments"])
+    return build_model(builder_of(settings, context_vocabulary, target_vocabulary))
 
 
 def builder_of(
@@ -292,7 +372,11 @@ def _begin(settings, vocabularies, checkpoint, distribution):
     """Return the compiled model: new, or restored from the last epoch."""
 
     def read():
-        return keras.saving.load_model(checkpoint.last() / "model.keras")
+        path = checkpoint.last() / "model.keras"
+        saved = load_model(path, compiled=True)
+        if _shapes(saved) != _shapes(model):
+            raise ValueError(f"{path} is of another model than the settings of this run describe")
+        return saved
 
     with distribution.scope():
         model = build(settings, *vocabularies)
@@ -311,6 +395,13 @@ def _begin(settings, vocabularies, checkpoint, distribution):
     return model
 
 
+def _shapes(model):
+    """Return the shapes of the weights and of the optimizer's state."""
+    optimizer = getattr(model, "optimizer", None)
+    variables = [*model.weights, *(optimizer.variables if optimizer else ())]
+    return [tuple(variable.shape) for variable in variables]
+
+
 def _describe(train_pairs, validation_pairs, settings, sources):
     """Return the configuration to save with a run; raise an error if there are no pairs."""
     for name, pairs in (("train_pairs", train_pairs), ("validation_pairs", validation_pairs)):
@@ -320,7 +411,6 @@ def _describe(train_pairs, validation_pairs, settings, sources):
                 "needs a validation file of its own: --validation dev.tsv"
             )
     return {
-        "format": FORMAT,
         "languages": corpora.LANGUAGES,
         "settings": asdict(settings),
         "sources": sources or {},
@@ -340,9 +430,7 @@ def _sample(pairs, number):
 def _number_of_shapes(folder, settings, resume):
     """Return the number of shapes to which sentences are padded; a resumed run keeps its own."""
     if resume and (folder / CONFIG_FILE).is_file():
-        begun_with = read_config(folder).get("shapes")
-        if begun_with:
-            return begun_with
+        return _read_run(folder)["shapes"]
     steps = settings.epochs * settings.steps
     return settings.shapes or min(1 + steps // STEPS_A_SHAPE, corpora.MOST_SHAPES)
 
@@ -358,7 +446,7 @@ def _begun(folder, config, resume):
     else:
         check_no_run(folder)
         with written_whole(folder / CONFIG_FILE) as path:
-            path.write_text(json.dumps(config, indent=2) + "\n")
+            path.write_text(config_text(config, RunFields), encoding="utf-8")
             yield
 
 
@@ -366,7 +454,7 @@ def _check_same_run(folder, config, may_differ=("epochs", "sources")):
     before = read_settings(folder)
     if before["decay"]:  # the learning rate depends on the number of epochs
         may_differ = ("sources",)
-    corpus = read_config(folder).get("corpus")
+    corpus = _read_run(folder)["corpus"]
     if corpus != config["corpus"]:
         raise ValueError(
             f"the run in {folder} was trained on other sentence pairs: expected {corpus}, "
@@ -383,9 +471,9 @@ def _check_same_run(folder, config, may_differ=("epochs", "sources")):
 
 def _leave(folder, translator, checkpoint):
     """Write the translator, the history and the curves, and remove the checkpoints."""
-    translator.save(folder)
-    with written_whole(folder / HISTORY_FILE) as path:
-        path.write_text(json.dumps(checkpoint.history, indent=2) + "\n")
+    vocabularies = translator.context_vocabulary, translator.target_vocabulary
+    parts = Parts(translator.model, *vocabularies, translator.config)
+    write(folder, parts, history=checkpoint.history)
     plot_history(
         {name: curve for name, curve in checkpoint.history.items() if "masked" in name},
         monitor=checkpoint.monitor,

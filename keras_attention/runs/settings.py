@@ -8,9 +8,10 @@ once.
 import inspect
 import math
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, get_type_hints
 
 from keras_attention.menu import SCORES, option_names
+from keras_attention.storage import check_type
 
 # Settings that not every builder has; None is the builder's own default.
 CHOICES = (
@@ -95,7 +96,7 @@ class Settings:
     explains every field.
 
     Raises:
-        ValueError: a setting is out of range, or the model does not have it.
+        ValueError: a setting has another type or is out of range, or the model does not have it.
     """
 
     model: str = _setting(
@@ -203,14 +204,16 @@ class Settings:
         from keras_attention import corpora, models
         from keras_attention.text import KINDS
 
-        if self.model not in models.BUILDERS:
-            raise ValueError(
-                f"model must be one of {', '.join(models.BUILDERS)}, got {self.model!r}"
-            )
         is_own_choice = self.warm_up is not None
         for name, value in defaults_of(self.model).items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
+        for name, kind in get_type_hints(Settings).items():
+            check_type(getattr(self, name), kind, name)
+        if self.model not in models.BUILDERS:
+            raise ValueError(
+                f"model must be one of {', '.join(models.BUILDERS)}, got {self.model!r}"
+            )
         if not is_own_choice:  # a short run warms up in its first tenth
             steps = max(self.epochs * self.steps // 10, 1)
             object.__setattr__(self, "warm_up", min(self.warm_up, steps))
@@ -232,6 +235,10 @@ class Settings:
         for name in ("units", "vocabulary", "batch_size", "epochs", "steps", "patience"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.vocabulary >= 2**31:
+            raise ValueError(
+                f"vocabulary must be below 2**31, as ids are int32, got {self.vocabulary:,}"
+            )
         if self.shapes is not None and self.shapes < 1:
             raise ValueError(f"shapes must be at least 1, got {self.shapes}")
         if self.batch_tokens is not None and self.batch_tokens < corpora.ROWS:

@@ -1,7 +1,8 @@
 """Download files once, keep them and check their hashes."""
 
-import hashlib
 from pathlib import Path
+
+from keras_attention.storage.hashes import sha256_of
 
 
 def download(
@@ -33,7 +34,7 @@ def download(
         raise ConnectionError(
             f"cannot download {url} ({error}); pass a local file instead: {instead}"
         ) from error
-    received = hashlib.sha256(path.read_bytes()).hexdigest()
+    received = sha256_of(path)
     if received != sha256:
         path.unlink()
         raise ValueError(

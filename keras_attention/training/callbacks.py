@@ -11,7 +11,18 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_attention.storage import written_whole
+from keras_attention.storage import (
+    check_files,
+    check_hints,
+    check_type,
+    naming,
+    read_json,
+    sha256_of,
+    written_whole,
+)
+
+MODEL_FILE, BEST_FILE, HISTORY_FILE = FILES = "model.keras", "best.keras", "history.json"
+HASHES_FILE = "sha256.json"  # of the other files of a checkpoint
 
 
 class StopOnDivergence(keras.callbacks.Callback):
@@ -94,11 +105,15 @@ class RunCheckpoint(keras.callbacks.Callback):
     Args:
         folder: folder of the checkpoints. Each epoch writes a folder, and only the last is kept. It
             contains `model.keras` with the optimizer state, `best.keras`, the model of the best
-            epoch, and `history.json`.
+            epoch, `history.json`, and `sha256.json` with the hashes of these.
         monitor: the logged value to minimize.
         patience: number of epochs without improvement after which training stops.
         writes: whether this process writes checkpoints. Of several processes that train together,
             one writes, and all stop when it stops.
+
+    Raises:
+        FileNotFoundError: a file of the last checkpoint is missing.
+        ValueError: a file of the last checkpoint has changed or is damaged; the message names it.
     """
 
     def __init__(
@@ -112,7 +127,7 @@ class RunCheckpoint(keras.callbacks.Callback):
         self.writes = writes
         self.folder, self.monitor, self.patience = Path(folder), monitor, patience
         last = self.last() if writes else None
-        self.history = json.loads((last / "history.json").read_text()) if last else {}
+        self.history = self._read(last) if last else {}
 
     @property
     def epochs(self) -> int:
@@ -142,15 +157,31 @@ class RunCheckpoint(keras.callbacks.Callback):
         if self.should_stop:
             self.model.stop_training = True
 
+    def _read(self, last):
+        """Return the history of a checkpoint, after checking all its files."""
+        hashes = read_json(last / HASHES_FILE)
+        with naming(last / HASHES_FILE):
+            check_hints(hashes, dict.fromkeys(FILES, str), required=FILES)
+        check_files(last, hashes)
+        history = read_json(last / HISTORY_FILE)
+        with naming(last / HISTORY_FILE):
+            check_type(history, dict[str, list[float]])
+            epochs = {name: len(curve) for name, curve in history.items()}
+            if not 0 < max(epochs.values(), default=0) == epochs.get(self.monitor):
+                raise ValueError(
+                    f"expected a curve {self.monitor} of all epochs, got epochs {epochs}"
+                )
+        return history
+
     def _write(self):
         before = self.last()
         with written_whole(self.folder / f"epoch-{self.epochs:05d}") as folder:
             folder.mkdir()
-            self.model.save(folder / "model.keras")
+            self.model.save(folder / MODEL_FILE)
             is_best = self.best_epoch == self.epochs - 1
-            shutil.copy(
-                folder / "model.keras" if is_best else before / "best.keras", folder / "best.keras"
-            )
-            (folder / "history.json").write_text(json.dumps(self.history))
+            shutil.copy(folder / MODEL_FILE if is_best else before / BEST_FILE, folder / BEST_FILE)
+            (folder / HISTORY_FILE).write_text(json.dumps(self.history))
+            hashes = {name: sha256_of(folder / name) for name in FILES}
+            (folder / HASHES_FILE).write_text(json.dumps(hashes))
         if before:
             shutil.rmtree(before)

@@ -6,10 +6,7 @@ which load without unpickling. The name of the builder and its arguments are in 
 that any version of Keras can make the model.
 """
 
-import hashlib
 import json
-import textwrap
-import zipfile
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,15 +15,22 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from keras_attention import __version__, models
+from keras_attention import __version__
 from keras_attention.menu import TRANSLATORS
-from keras_attention.storage import bundled, written_whole
+from keras_attention.storage import bundled, check_archive, check_files, sha256_of, written_whole
 from keras_attention.text import KINDS, Vocabulary, WordPieces
+from keras_attention.translation.builders import build, load_model
+from keras_attention.translation.configuration import (
+    CONFIG_FILE,
+    TranslatorFields,
+    config_text,
+    read_config,
+)
 
-FORMAT = 2
-MODEL_FILE, WEIGHTS_FILE, CONFIG_FILE = "model.keras", "weights.npz", "config.json"
+MODEL_FILE, WEIGHTS_FILE = "model.keras", "weights.npz"
 CONTEXT_FILE, TARGET_FILE = "context_vocabulary.txt", "target_vocabulary.txt"
 KNOWN_FILE = "known_words.txt"  # of the context, if its vocabulary has pieces
+HISTORY_FILE = "history.json"  # of the training, if a run wrote the folder
 
 
 class Parts(NamedTuple):
@@ -53,43 +57,56 @@ def folder_of(name: Path | str) -> Path:
     return Path(name)
 
 
-def write(folder: Path | str, parts: Parts, builder: Mapping[str, Any] | None = None) -> None:
+def write(
+    folder: Path | str,
+    parts: Parts,
+    builder: Mapping[str, Any] | None = None,
+    history: Mapping[str, Any] | None = None,
+) -> None:
     """Write the folder of a translator, whole or not at all.
+
+    The configuration holds the hash of every other file. It appears after them, and the history
+    last, so that a folder with a history is whole.
 
     Args:
         folder: created if needed; files of the same names are replaced.
         parts: the translator.
         builder: `{"name": …, "arguments": {…}}`, a name in `models.BUILDERS` and what it was called
             with, to write float16 weights in place of `model.keras`.
+        history: the curves of the training by their names, to write as `history.json`.
 
     Raises:
-        ValueError: a weight is too large for float16.
+        ValueError: a weight is too large for float16, or a field of the configuration has another
+            type than its own.
     """
-    config = {
-        "format": FORMAT,
-        "keras_attention": __version__,
-        **parts.config,
-        "tokens": parts.context_vocabulary.kind,
-        "vocabularies": _fingerprints(parts),
-    }
+    written = {}
     with ExitStack() as stack:
 
         def whole(name):
-            return stack.enter_context(written_whole(Path(folder) / name))
+            written[name] = stack.enter_context(written_whole(Path(folder) / name))
+            return written[name]
 
-        if builder is None:
-            parts.model.save(whole(MODEL_FILE))
-        else:
-            path = whole(WEIGHTS_FILE)
-            _write_weights(parts.model, path)
-            config |= {"builder": dict(builder), "sha256": _sha256(path)}
+        # What is opened first appears last
+        if history is not None:
+            _write_text(whole(HISTORY_FILE), json.dumps(history, indent=2) + "\n")
+        config_path = stack.enter_context(written_whole(Path(folder) / CONFIG_FILE))
         parts.context_vocabulary.save(whole(CONTEXT_FILE))
         parts.target_vocabulary.save(whole(TARGET_FILE))
         if parts.context_vocabulary.known:
             known = "".join(f"{word}\n" for word in sorted(parts.context_vocabulary.known))
-            whole(KNOWN_FILE).write_text(known, encoding="utf-8")
-        text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
-        whole(CONFIG_FILE).write_text(text, encoding="utf-8")
+            _write_text(whole(KNOWN_FILE), known)
+        if builder is None:
+            parts.model.save(whole(MODEL_FILE))
+        else:
+            _write_weights(parts.model, whole(WEIGHTS_FILE))
+        config = {
+            **parts.config,
+            "keras_attention": __version__,
+            "tokens": parts.context_vocabulary.kind,
+            "files": {name: sha256_of(path) for name, path in sorted(written.items())},
+            "builder": builder and dict(builder),
+        }
+        _write_text(config_path, config_text(config, TranslatorFields))
 
 
 def read(folder: Path | str) -> Parts:
@@ -101,7 +118,7 @@ def read(folder: Path | str) -> Parts:
 
     Raises:
         FileNotFoundError: the folder or one of its files is missing; the message says which.
-        ValueError: a newer version wrote it, or a file is damaged.
+        ValueError: a newer version wrote it, or a file has changed since; the message names it.
     """
     folder = folder_of(folder)
     weights = WEIGHTS_FILE if (folder / WEIGHTS_FILE).is_file() else MODEL_FILE
@@ -111,91 +128,81 @@ def read(folder: Path | str) -> Parts:
         raise FileNotFoundError(
             f"the model folder {folder} is incomplete: {', '.join(missing)} missing"
         )
-    config = read_config(folder)
-    tokens = KINDS.get(config.get("tokens", "word"))
-    if tokens is None:
-        raise ValueError(
-            f"{folder / CONFIG_FILE}: tokens must be one of {', '.join(KINDS)}, got "
-            f"{config['tokens']!r}"
-        )
-    read_model = _build if weights == WEIGHTS_FILE else _load_model
-    model = read_model(folder, config)
+    config = read_config(folder, TranslatorFields)
+    _check_names(config, folder / CONFIG_FILE)
+    check_files(folder, config["files"])
+    tokens = KINDS[config["tokens"]]
+    model = _build(folder, config["builder"]) if config.get("builder") else _load(folder)
     parts = Parts(
         model, tokens.load(folder / CONTEXT_FILE), tokens.load(folder / TARGET_FILE), config
     )
-    if (folder / KNOWN_FILE).is_file():
+    if KNOWN_FILE in config["files"]:
         known = (folder / KNOWN_FILE).read_text(encoding="utf-8").splitlines()
         parts.context_vocabulary.known = frozenset(known)
-    got = _fingerprints(parts)
-    for name, fingerprint in dict(config.get("vocabularies", {})).items():
-        if got.get(name) != fingerprint:
-            raise ValueError(
-                f"{folder / name} is not the vocabulary that this model was saved with: "
-                f"expected one with sha256 {fingerprint[:12]}…, got {got.get(name, '')[:12]}…"
-            )
     return parts
 
 
-def read_config(folder: Path | str) -> dict[str, Any]:
-    """Read the configuration of a model folder.
-
-    Raises:
-        ValueError: it is not valid JSON, or has another version of the format.
-    """
-    path = Path(folder) / CONFIG_FILE
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        version = config["format"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not the configuration of a model: {error!r}") from error
-    if version != FORMAT:
+def _check_names(config, path):
+    """Check the kind of tokens, and that the hashes are those of the files that are read."""
+    if config["tokens"] not in KINDS:
         raise ValueError(
-            f"{path} has format {version}, this version of keras_attention reads {FORMAT}; "
-            f"it was written by keras_attention {config.get('keras_attention', '?')}"
+            f"{path}: tokens must be one of {', '.join(KINDS)}, got {config['tokens']!r}"
         )
-    return config
+    needed = {CONTEXT_FILE, TARGET_FILE, WEIGHTS_FILE if config.get("builder") else MODEL_FILE}
+    allowed = needed | {KNOWN_FILE, HISTORY_FILE}
+    if not needed <= set(config["files"]) <= allowed:
+        raise ValueError(
+            f"{path}: files must hold the hashes of {', '.join(sorted(needed))}, got those of "
+            f"{', '.join(sorted(config['files'])) or 'none'}"
+        )
 
 
-def _load_model(folder, config):
+def _load(folder):
     """Load a model that Keras saved."""
-    del config
-    try:
-        return keras.saving.load_model(folder / MODEL_FILE, compile=False)
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        OSError,
-        RuntimeError,
-        zipfile.BadZipFile,
-    ) as error:
-        reason = textwrap.shorten(str(error), 300, placeholder=" …")
-        raise ValueError(f"{folder / MODEL_FILE} cannot be loaded: {reason}") from error
+    path = folder / MODEL_FILE
+    model = load_model(path)
+    _check_finite(model.get_weights(), path)
+    return model
 
 
-def _build(folder, config):
+def _build(folder, builder):
     """Build a model and give it the weights of its file."""
     path = folder / WEIGHTS_FILE
-    expected, got = config.get("sha256"), _sha256(path)
-    if got != expected:
-        raise ValueError(
-            f"{path} is not the file that was written: expected one with sha256 "
-            f"{str(expected)[:12]}…, got {got[:12]}…"
-        )
+    arrays = _read_weights(path)
+    _check_finite(arrays, path)
     try:
-        builder = config["builder"]
-        model = models.BUILDERS[builder["name"]](**builder["arguments"])
-    except (KeyError, TypeError, ValueError) as error:
+        model = build(builder)
+    except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{folder / CONFIG_FILE} does not say how to build the model: {error!r}"
+            f"{folder / CONFIG_FILE} does not say how to build the model: {error}"
         ) from error
-    with np.load(path, allow_pickle=False) as weights:
-        arrays = [weights[name].astype("float32") for name in sorted(weights)]
     shapes = [tuple(array.shape) for array in arrays]
     if shapes != [tuple(weight.shape) for weight in model.weights]:
         raise ValueError(f"{path} has weights of another model than {CONFIG_FILE} describes")
     model.set_weights(arrays)
     return model
+
+
+def _read_weights(path):
+    try:
+        check_archive(path)
+        with np.load(path, allow_pickle=False) as weights:
+            return [weights[name].astype("float32") for name in sorted(weights)]
+    except Exception as error:  # a damaged file may raise anything, from any of its readers
+        raise ValueError(f"{path} cannot be loaded: {error!r}") from error
+
+
+def _check_finite(arrays, path):
+    for number, array in enumerate(arrays):
+        if not np.isfinite(array).all():
+            raise ValueError(
+                f"{path} must have finite weights, got NaN or infinity in weight {number} of shape "
+                f"{array.shape}"
+            )
+
+
+def _write_text(path, text):
+    path.write_text(text, encoding="utf-8")
 
 
 def _write_weights(model, path):
@@ -207,16 +214,3 @@ def _write_weights(model, path):
     with path.open("wb") as file:  # given a path, NumPy would add an ending of its own
         arrays = {f"{n:04d}": array.astype("float16") for n, array in enumerate(weights)}
         np.savez_compressed(file, **arrays)
-
-
-def _sha256(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _fingerprints(parts):
-    """Return a hash of each vocabulary by the name of its file."""
-    vocabularies = {CONTEXT_FILE: parts.context_vocabulary, TARGET_FILE: parts.target_vocabulary}
-    return {
-        name: hashlib.sha256("\n".join(vocabulary.words).encode()).hexdigest()
-        for name, vocabulary in vocabularies.items()
-    }

@@ -51,7 +51,8 @@ class Translator:
             default `False`.
 
     Raises:
-        ValueError: the size of a vocabulary is not the one that the model expects.
+        ValueError: the model is not a translator of this package, or the size of a vocabulary is
+            not the one that the model expects.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Translator:
         target_vocabulary: Vocabulary | WordPieces,
         config: Mapping[str, Any] | None = None,
     ):
+        _check_structure(model)
         written = model.output_shape[-1]
         if written != len(target_vocabulary):
             raise ValueError(
@@ -437,7 +439,11 @@ class Translator:
             FileNotFoundError: the folder or one of its files is missing; the message says which.
             ValueError: a newer version wrote it, or a file is damaged.
         """
-        return cls(*read(folder))
+        parts = read(folder)
+        try:
+            return cls(*parts)
+        except ValueError as error:
+            raise ValueError(f"{folder} holds no translator: {error}") from error
 
     def _parts(self):
         return Parts(self.model, self.context_vocabulary, self.target_vocabulary, self.config)
@@ -504,6 +510,17 @@ def _check_parts(sentence, parts, vocabulary, most, place):
                 f"{place}a sentence without blanks has at most {most} {names} and punctuation "
                 f"marks, got {len(part.tokens)} in {shortened(part.source)}; split it"
             )
+
+
+def _check_structure(model):
+    """Check that a model reads a context and a target and writes logits."""
+    inputs = sorted(tensor.name for tensor in model.inputs)
+    parts = [layer.name for layer in model.layers if isinstance(layer, keras.Model)]
+    if inputs != ["context", "target"] or sorted(parts) != ["decoder", "encoder"]:
+        raise ValueError(
+            "expected a model with the inputs context and target and the parts encoder and decoder"
+            f", got the inputs {inputs} and the parts {parts} in {model.name}"
+        )
 
 
 def _weights_of(model):

@@ -61,3 +61,7 @@ def test_there_are_no_more_shapes_than_there_are_lengths():
 def test_a_sentence_that_is_too_long_is_an_error():
     with pytest.raises(ValueError, match="at most 64 tokens, got 65"):
         fit_shapes([3, 65], [3, 5])
+
+
+def test_more_shapes_than_there_can_be_are_as_many_as_there_are():
+    assert fit_shapes([3, 3, 9], [4, 4, 7], count=10**12) == fit_shapes([3, 3, 9], [4, 4, 7], 9)

@@ -7,6 +7,7 @@ pytest.importorskip("tensorflow")
 
 from keras_attention import corpora
 from keras_attention.corpora import Pair, sources
+from keras_attention.storage import memory
 
 LINES = "Go.\tVe.\nI am at home.\tEstoy en casa.\n"
 PAIRS = [Pair("Ve.", "Go."), Pair("Estoy en casa.", "I am at home.")]
@@ -107,6 +108,30 @@ def test_a_zip_with_damaged_bytes_is_an_error(archive):
         archive.write_bytes(content[:place] + bytes(31) + content[place + 31 :])
         with pytest.raises(ValueError, match="cut off, damaged or not a zip"):
             corpora.read_pairs(archive)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_whose_compressed_data_is_broken_is_an_error(tmp_path, method):
+    path = tmp_path / "broken.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("spa.txt", "".join(f"Go {n}.\tVe {n}.\n" for n in range(99)))
+    content = path.read_bytes()
+    path.write_bytes(content[:57] + b"\xff" * 31 + content[88:])
+    with pytest.raises(ValueError, match=r"broken\.zip is cut off, damaged or not a zip"):
+        corpora.read_pairs(path)
+
+
+@pytest.mark.parametrize("name", ["zeros.zip", "zeros.tsv"])
+def test_a_file_that_does_not_fit_into_memory_is_an_error(tmp_path, monkeypatch, name):
+    path = tmp_path / name
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("spa.txt", bytes(2**20))
+    else:
+        path.write_bytes(bytes(2**20))
+    monkeypatch.setattr(memory, "machine_memory", lambda: 2**23)
+    with pytest.raises(ValueError, match=rf"{name} with 1,048,576 bytes .*least 0\.0 GB of memory"):
+        corpora.read_pairs(path)
 
 
 def test_a_zip_without_spa_txt_is_an_error(tmp_path):

@@ -107,6 +107,14 @@ def test_an_extension_that_matplotlib_lacks_is_refused(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_picture_for_tex_without_tex_is_refused_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda program: None)
+    with pytest.raises(ValueError, match=r"ends in \.pgf, which needs xelatex of TeX; .*a\.pgf"):
+        check_plot_path(tmp_path / "a.pgf")
+    monkeypatch.setattr("shutil.which", lambda program: f"/bin/{program}")
+    check_plot_path(tmp_path / "a.pgf")
+
+
 def test_a_path_that_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     (tmp_path / "folder.png").mkdir()

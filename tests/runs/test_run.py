@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,10 +18,11 @@ pytest.importorskip("tensorflow")
 from keras_attention import corpora, runs
 from keras_attention.corpora import Pair
 from keras_attention.runs.settings import Settings
+from keras_attention.storage import memory, sha256_of
 from keras_attention.text import normalize
 from keras_attention.translation import evaluation
 from keras_attention.translation.translator import Translator
-from tests.conftest import PIECES_FILES, RUN_FILES, files
+from tests.conftest import PIECES_FILES, RUN_FILES, change_config, files
 
 
 def history(folder):
@@ -35,8 +37,12 @@ def assert_same_run(folder, other):
     ]
     for one, same in zip(models[0].weights, models[1].weights, strict=True):
         np.testing.assert_array_equal(one, same)
-    for name in ("config.json", "context_vocabulary.txt", "target_vocabulary.txt"):
+    for name in ("context_vocabulary.txt", "target_vocabulary.txt"):
         assert (folder / name).read_text() == (other / name).read_text()
+    configs = [json.loads((each / "config.json").read_text()) for each in (folder, other)]
+    for config in configs:  # a model file holds the time at which it was written
+        del config["sha256"], config["files"]["model.keras"]
+    assert configs[0] == configs[1]
 
 
 @pytest.fixture
@@ -139,6 +145,7 @@ def test_a_killed_run_has_no_model_yet(killed):
         "checkpoints/epoch-00002/best.keras",
         "checkpoints/epoch-00002/history.json",
         "checkpoints/epoch-00002/model.keras",
+        "checkpoints/epoch-00002/sha256.json",
         "config.json",
     ]
 
@@ -245,21 +252,68 @@ def test_nothing_is_not_resumed(tiny_run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "message"),
     [
-        {"settings": None},
-        {"settings": [1]},
-        {"settings": {"colour": "blue"}},
-        {"settings": {"units": "many"}},
-        {"settings": {"model": "horse"}},
-        {"sources": 7},
+        ({"settings": None}, "settings must be an object, got None"),
+        ({"settings": [1]}, r"settings must be an object, got \[1\]"),
+        ({"settings": {"colour": "blue"}}, "settings has no colour; it has model, attention"),
+        ({"settings": {"units": "many"}}, "settings.units must be a whole number, got 'many'"),
+        ({"settings": {"model": "horse"}}, "model must be one of rnn, .*, got 'horse'"),
+        ({"settings": {"units": 0}}, "units must be at least 1, got 0"),
+        ({"sources": 7}, "sources must be an object, got 7"),
+        ({"sources": {"corpus": 7}}, "sources.corpus must be a text, got 7"),
+        ({"corpus": None}, "corpus must be an object, got None"),
+        ({"corpus": {"train_pairs": 3}}, "corpus must have validation_pairs, sha256"),
+        ({"shapes": "many"}, "shapes must be a whole number, got 'many'"),
+        ({"shapes": [1]}, r"shapes must be a whole number, got \[1\]"),
+        ({"shapes": 0}, "shapes must be at least 1, got 0"),
+        ({"corpus": ...}, "the contents must have corpus, got"),
     ],
 )
-def test_a_damaged_configuration_is_not_resumed(killed, change):
-    path = killed / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(ValueError, match=r"config\.json is not the configuration of a run"):
+def test_a_damaged_configuration_is_not_resumed(killed, change, message):
+    change_config(killed, **change)
+    with pytest.raises(ValueError, match=rf"config\.json: {message}"):
         runs.read_settings(killed)
+
+
+def test_a_run_whose_files_have_changed_is_not_resumed(tiny_run, killed):
+    for path in (killed / "config.json", *killed.glob("checkpoints/*/[!s]*.*")):  # but sha256.json
+        content = path.read_bytes()
+        changed = bytearray(content)
+        changed[len(changed) // 2] ^= 1
+        path.write_bytes(changed)
+        with pytest.raises(ValueError, match=re.escape(path.name)):
+            runs.train(tiny_run.train, tiny_run.validation, killed, tiny_run.settings, resume=True)
+        path.write_bytes(content)
+
+
+def test_a_run_is_not_resumed_with_a_checkpoint_of_another_model(tiny_run, killed, tmp_path):
+    checkpoint = next(killed.glob("checkpoints/epoch-*"))
+    inputs = keras.Input((3,))
+    keras.Model(inputs, keras.layers.Dense(2)(inputs)).save(checkpoint / "model.keras")
+    hashes = json.loads((checkpoint / "sha256.json").read_text())
+    hashes["model.keras"] = sha256_of(checkpoint / "model.keras")
+    (checkpoint / "sha256.json").write_text(json.dumps(hashes))
+    with pytest.raises(ValueError, match=r"model\.keras is of another model than the settings"):
+        runs.train(tiny_run.train, tiny_run.validation, killed, tiny_run.settings, resume=True)
+
+
+def test_a_finished_run_killed_before_its_history_appears_is_resumed(tiny_run, killed, monkeypatch):
+    replace_file, arguments = os.replace, (killed, tiny_run.settings)
+
+    def kill_before_the_history(source, destination):
+        if Path(destination) == killed / "history.json":
+            raise KeyboardInterrupt
+        replace_file(source, destination)
+
+    monkeypatch.setattr(os, "replace", kill_before_the_history)
+    with pytest.raises(KeyboardInterrupt):
+        runs.train(tiny_run.train, tiny_run.validation, *arguments, resume=True, verbose=0)
+    monkeypatch.undo()
+    assert (killed / "model.keras").is_file()
+    runs.ensure(tiny_run.train, tiny_run.validation, *arguments, verbose=0)
+    assert files(killed) == RUN_FILES
+    Translator.load(killed)
 
 
 def test_a_run_is_never_overwritten(tiny_run):
@@ -282,6 +336,10 @@ def test_a_run_is_never_overwritten(tiny_run):
         ({"batch_tokens": 15}, "batch_tokens must be at least 16, got 15"),
         ({"epochs": -1}, "epochs must be at least 1, got -1"),
         ({"patience": 0}, "patience must be at least 1, got 0"),
+        ({"units": "many"}, "units must be a whole number, got 'many'"),
+        ({"units": True}, "units must be a whole number, got True"),
+        ({"model": ["rnn"]}, r"model must be a text, got \['rnn'\]"),
+        ({"vocabulary": 10**12}, r"vocabulary must be below 2\*\*31, .* got 1,000,000,000,000"),
         ({"learning_rate": 0.0}, "learning_rate must be positive, got 0.0"),
         ({"learning_rate": float("nan")}, "learning_rate must be positive, got nan"),
         ({"seed": -1}, r"seed must be at least 0 and below 2\*\*32, got -1"),
@@ -338,6 +396,29 @@ def test_a_pair_that_is_too_long_to_learn_from_is_left_out(tiny_run, tmp_path, c
     settings = replace(tiny_run.settings, epochs=1, steps=1)
     runs.train(pairs, tiny_run.validation, tmp_path / "run", settings, verbose=2)
     assert "1 training pairs left out: a sentence has more than 64" in (capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"units": 10**6},
+        {"batch_size": 10**9},
+        {"batch_tokens": 10**11},
+        {"model": "transformer", "num_layers": 10**9},
+        {"model": "transformer", "feed_forward_dim": 10**12},
+        {"model": "transformer", "num_heads": 10**9, "key_dim": 4},
+    ],
+)
+def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(settings):
+    with pytest.raises(ValueError, match=r"take at least [\d,.e+]+ GB of memory, this machine has"):
+        runs.check_model(Settings(**settings))
+
+
+def test_the_vocabularies_count_where_memory_is_short(tiny_run, tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "machine_memory", lambda: 50_000)
+    with pytest.raises(ValueError, match=r"context_vocabulary_size [\d]+, target_.* 0\.0 GB"):
+        runs.train(tiny_run.train, tiny_run.validation, tmp_path / "run", tiny_run.settings)
+    assert files(tmp_path) == []
 
 
 @pytest.mark.parametrize(

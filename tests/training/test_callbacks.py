@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_attention.storage import sha256_of
 from keras_attention.training import RunCheckpoint, SeedEachEpoch, StopOnDivergence
 
 
@@ -103,11 +104,46 @@ def test_a_checkpoint_holds_the_history(tmp_path):
     assert (found.epochs, found.best_epoch) == (2, 1)
 
 
+@pytest.mark.parametrize("name", ["model.keras", "best.keras", "history.json", "sha256.json"])
+def test_a_checkpoint_with_a_changed_or_missing_file_is_an_error(tmp_path, name):
+    run_epochs(RunCheckpoint(tmp_path), [3.0])
+    path = tmp_path / "epoch-00001" / name
+    path.write_bytes(path.read_bytes() + b"7")
+    with pytest.raises(ValueError, match=name):
+        RunCheckpoint(tmp_path)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=name):
+        RunCheckpoint(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("history", "message"),
+    [
+        ([1], r"the contents must be an object, got \[1\]"),
+        ({"val_masked_loss": 3}, "val_masked_loss must be a list, got 3"),
+        ({"val_masked_loss": ["a"]}, r"val_masked_loss\[0\] must be a number, got 'a'"),
+        ({}, "expected a curve val_masked_loss of all epochs, got epochs {}"),
+        (
+            {"val_masked_loss": [1.0], "loss": [1.0, 2.0]},
+            "expected a curve val_masked_loss of all ep",
+        ),
+    ],
+)
+def test_a_history_of_another_form_is_an_error(tmp_path, history, message):
+    run_epochs(RunCheckpoint(tmp_path), [3.0])
+    path = tmp_path / "epoch-00001" / "history.json"
+    path.write_text(json.dumps(history))
+    hashes = path.with_name("sha256.json")
+    hashes.write_text(json.dumps({**json.loads(hashes.read_text()), path.name: sha256_of(path)}))
+    with pytest.raises(ValueError, match=rf"history\.json: {message}"):
+        RunCheckpoint(tmp_path)
+
+
 def test_only_the_last_checkpoint_is_kept(tmp_path):
     run_epochs(RunCheckpoint(tmp_path), [3.0, 2.0, 1.0])
     assert [path.name for path in tmp_path.iterdir()] == ["epoch-00003"]
     names = sorted(path.name for path in (tmp_path / "epoch-00003").iterdir())
-    assert names == ["best.keras", "history.json", "model.keras"]
+    assert names == ["best.keras", "history.json", "model.keras", "sha256.json"]
 
 
 def test_a_checkpoint_holds_the_last_model_and_the_best_weights(tmp_path):

@@ -7,8 +7,10 @@ import pytest
 
 from keras_attention import models
 from keras_attention.text import SPECIAL_WORDS, Vocabulary, WordPieces
+from keras_attention.translation.builders import least_weights
 from keras_attention.translation.folders import folder_of
 from keras_attention.translation.translator import Translator
+from tests.conftest import change_config, sign_files
 
 FILES = ["config.json", "context_vocabulary.txt", "target_vocabulary.txt", "weights.npz"]
 ARGUMENTS = {"context_vocabulary_size": 29, "target_vocabulary_size": 31, "units": 5}
@@ -29,11 +31,6 @@ def translator():
 def folder(translator, tmp_path):
     translator.save(tmp_path / "small", BUILDER)
     return tmp_path / "small"
-
-
-def change(folder, **values):
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, **values}))
 
 
 def test_weights_come_back_rounded_to_float16(translator, folder):
@@ -72,19 +69,77 @@ def test_a_changed_byte_is_noticed(folder):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"builder": {"name": "oracle", "arguments": {}}}, "does not say how to build the model"),
-        ({"builder": {"name": "rnn", "arguments": {"horses": 2}}}, "horses"),
+        ({"builder": {"name": "oracle", "arguments": {}}}, "model must be one of rnn, .*'oracle'"),
+        ({"builder": {"name": "rnn", "arguments": {"horses": 2}}}, "rnn has no horses; it has"),
+        (
+            {"builder": {"name": "rnn", "arguments": {**ARGUMENTS, "units": "7"}}},
+            "rnn.units must be a whole number, got '7'",
+        ),
+        (
+            {"builder": {"name": "rnn", "arguments": {**ARGUMENTS, "units": 10**7}}},
+            "how to build the model: a model .* GB of memory, this machine has",
+        ),
         (
             {"builder": {"name": "rnn", "arguments": {**ARGUMENTS, "units": 7}}},
             "weights of another model",
         ),
-        ({"builder": None}, "does not say how to build the model"),
+        ({"builder": None}, r"files must hold the hashes of .*, model\.keras"),
+        ({"builder": 7}, "builder must be an object, got 7"),
+        ({"builder": {"name": "rnn"}}, "builder must have arguments, got"),
     ],
 )
 def test_a_configuration_of_another_model_is_an_error(folder, values, message):
-    change(folder, **values)
+    change_config(folder, **values)
     with pytest.raises(ValueError, match=message):
         Translator.load(folder)
+
+
+def test_weights_that_are_not_finite_are_an_error(folder):
+    with np.load(folder / "weights.npz") as weights:
+        arrays = dict(weights)
+    arrays["0003"][...] = np.nan
+    np.savez(folder / "weights.npz", **arrays)
+    sign_files(folder)
+    with pytest.raises(
+        ValueError, match=r"weights\.npz must have finite weights, .* weight 3 of sha"
+    ):
+        Translator.load(folder)
+
+
+def test_a_file_that_is_no_archive_of_weights_is_an_error(folder):
+    (folder / "weights.npz").write_bytes(b"no zip")
+    sign_files(folder)
+    with pytest.raises(ValueError, match=r"weights\.npz cannot be loaded: BadZipFile"):
+        Translator.load(folder)
+
+
+def test_a_translator_saved_in_another_form_keeps_nothing_of_the_first(translator, folder):
+    Translator.load(folder).save(folder)
+    config = json.loads((folder / "config.json").read_text())
+    assert config["builder"] is None
+    assert sorted(config["files"]) == [
+        "context_vocabulary.txt",
+        "model.keras",
+        "target_vocabulary.txt",
+    ]
+    assert Translator.load(folder).context_vocabulary.words == translator.context_vocabulary.words
+
+
+def test_a_configuration_that_could_not_be_read_again_is_not_written(translator, tmp_path):
+    vocabularies = translator.context_vocabulary, translator.target_vocabulary
+    other = Translator(translator.model, *vocabularies, {"languages": "Spanish"})
+    with pytest.raises(ValueError, match=r"config.languages must be a list, got 'Spanish'"):
+        other.save(tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", models.BUILDERS)
+def test_the_least_number_of_weights_is_below_the_true_one_and_of_its_size(name):
+    arguments = {"context_vocabulary_size": 11, "target_vocabulary_size": 13, "units": 16}
+    builder = {"name": name, "arguments": arguments}
+    least = least_weights(builder)
+    true = models.BUILDERS[name](**arguments).count_params()
+    assert least <= true <= 9 * least
 
 
 def test_a_weight_beyond_float16_is_refused_and_nothing_is_written(translator, tmp_path):

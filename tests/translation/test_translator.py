@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -11,11 +12,12 @@ import pytest
 
 from keras_attention import models
 from keras_attention.plotting import merge_words
-from keras_attention.storage import written_whole
+from keras_attention.storage import memory, written_whole
 from keras_attention.text import SPECIAL_WORDS, Vocabulary, WordPieces, normalize
 from keras_attention.translation import folders
 from keras_attention.translation.result import Translation, mean_attention
 from keras_attention.translation.translator import Translator
+from tests.conftest import change_config, sign_files
 
 FILES = ["config.json", "context_vocabulary.txt", "model.keras", "target_vocabulary.txt"]
 
@@ -459,9 +461,10 @@ def test_vocabularies_of_another_model_are_an_error(with_pieces, tmp_path):
     lines = path.read_text(encoding="utf-8").split("\n")
     lines[5], lines[6] = lines[6], lines[5]
     path.write_text("\n".join(lines), encoding="utf-8")
-    with pytest.raises(ValueError, match="is not the vocabulary that this model was saved with"):
+    with pytest.raises(ValueError, match=r"target_vocabulary\.txt is not the file that was writte"):
         Translator.load(tmp_path)
     vocabulary(len(with_pieces.target_vocabulary)).save(path)
+    sign_files(tmp_path)
     with pytest.raises(ValueError, match="expected word pieces, some with ## or ￭, got only w"):
         Translator.load(tmp_path)
 
@@ -470,7 +473,7 @@ def test_the_configuration_is_kept(tmp_path):
     untrained_once().save(tmp_path / "new" / "folder")
     loaded = Translator.load(tmp_path / "new" / "folder")
     assert loaded.config["colour"] == "blue"
-    assert loaded.config["format"] == 2
+    assert loaded.config["format"] == 3
 
 
 @pytest.fixture
@@ -537,16 +540,88 @@ def test_a_missing_file_is_named(saved, name):
 
 
 def test_a_folder_of_another_version_says_which(saved):
-    config = {"format": 3, "keras_attention": "7.0.0"}
+    config = {"format": 4, "keras_attention": "7.0.0"}
     (saved / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match=r"has format 3, .* reads 2; .* keras_attention 7\.0\.0"):
+    with pytest.raises(ValueError, match=r"has format 4, .* reads 3; .* keras_attention 7\.0\.0"):
         Translator.load(saved)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"null", b"{}", b"\xff\xfe{}"])
-def test_a_damaged_configuration_is_an_error(saved, content):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", " is not JSON"),
+        (b"{", " is not JSON"),
+        (b"\xff\xfe{}", " is not JSON"),
+        (b"[1]", r": the contents must be an object, got \[1\]"),
+        (b"null", ": the contents must be an object, got None"),
+        (b"{}", ": the contents must have format"),
+        (b'{"format": 3}', " is not the file that was written"),
+        (b'{"a":' * 10**5 + b"1" + b"}" * 10**5, " has values inside each other more than 16"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_a_damaged_configuration_is_an_error(saved, content, message):
     (saved / "config.json").write_bytes(content)
-    with pytest.raises(ValueError, match=r"config\.json is not the configuration of a model"):
+    with pytest.raises(ValueError, match=rf"config\.json{message}"):
+        Translator.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"tokens": ["word"]}, r"tokens must be a text, got \['word'\]"),
+        ({"tokens": None}, "tokens must be a text, got None"),
+        ({"tokens": "letter"}, "tokens must be one of word, wordpiece, got 'letter'"),
+        ({"files": 7}, "files must be an object, got 7"),
+        ({"files": ...}, "the contents must have files, got"),
+        ({"files": {}}, "files must hold the hashes of context_.*, model.keras, .* got .* none"),
+        ({"files": {"model.keras": 7}}, "files.model.keras must be a text, got 7"),
+        ({"languages": ["Spanish"]}, r"languages must be a list of 2, got \['Spanish'\]"),
+        ({"alignment_head": {"layer": "2"}}, "alignment_head.layer must be true or false or a wh"),
+    ],
+)
+def test_a_configuration_with_a_wrong_field_is_an_error(saved, values, message):
+    change_config(saved, **values)
+    with pytest.raises(ValueError, match=rf"config\.json: {message}"):
+        Translator.load(saved)
+
+
+def test_any_changed_byte_of_a_folder_is_noticed(saved):
+    for path in saved.iterdir():
+        content = path.read_bytes()
+        for changed in (content[:-1], content + b"\0", bytes([content[0] ^ 1]) + content[1:]):
+            path.write_bytes(changed)
+            with pytest.raises(ValueError, match=re.escape(path.name)):
+                Translator.load(saved)
+        path.write_bytes(content)
+    Translator.load(saved)
+
+
+def test_weights_that_are_not_finite_are_an_error(saved):
+    path = saved / "model.keras"
+    model = keras.saving.load_model(path, compile=False)
+    for number in (np.nan, np.inf):
+        model.weights[2].assign(np.full(model.weights[2].shape, number))
+        model.save(path)
+        sign_files(saved)
+        with pytest.raises(ValueError, match=r"model\.keras must have finite weights, .* weight 2"):
+            Translator.load(saved)
+
+
+def test_a_model_that_is_no_translator_is_an_error(saved):
+    inputs = keras.Input((3,), name="context")
+    outputs = keras.layers.Dense(31, name="encoder")(inputs)
+    keras.Model(inputs, outputs).save(saved / "model.keras")
+    sign_files(saved)
+    with pytest.raises(ValueError, match=r"holds no translator: expected .* \['context'\]"):
+        Translator.load(saved)
+
+
+def test_a_model_that_does_not_fit_into_memory_is_an_error(saved, monkeypatch):
+    monkeypatch.setattr(memory, "machine_memory", lambda: 1000)
+    with pytest.raises(
+        ValueError, match=r"model\.keras cannot be loaded: .* of memory, this machi"
+    ):
         Translator.load(saved)
 
 
@@ -563,9 +638,26 @@ def test_a_damaged_model_file_is_an_error(saved):
     path = saved / "model.keras"
     for damaged in damages(path.read_bytes()):
         path.write_bytes(damaged)
+        sign_files(saved)
         with pytest.raises(ValueError, match=r"model\.keras cannot be loaded") as error:
             Translator.load(saved)
         assert len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_model_file_whose_compressed_data_is_broken_is_an_error(saved, method):
+    path = saved / "model.keras"
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+        start = archive.getinfo("config.json").header_offset + 60
+    content = path.read_bytes()
+    path.write_bytes(content[:start] + b"\xff" * 31 + content[start + 31 :])
+    sign_files(saved)
+    with pytest.raises(ValueError, match=r"model\.keras cannot be loaded"):
+        Translator.load(saved)
 
 
 def test_a_model_of_other_layers_is_an_error(saved):
@@ -576,6 +668,7 @@ def test_a_model_of_other_layers_is_an_error(saved):
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
+    sign_files(saved)
     with pytest.raises(ValueError, match=r"model\.keras cannot be loaded") as error:
         Translator.load(saved)
     assert len(str(error.value)) < 1000
@@ -584,6 +677,7 @@ def test_a_model_of_other_layers_is_an_error(saved):
 def test_a_model_that_carries_code_is_an_error(saved):
     inputs = keras.Input((None,), dtype="int32")
     keras.Model(inputs, keras.layers.Lambda(lambda x: x + 1)(inputs)).save(saved / "model.keras")
+    sign_files(saved)
     with pytest.raises(ValueError, match=r"model\.keras cannot be loaded"):
         Translator.load(saved)
 
@@ -592,9 +686,11 @@ def test_a_model_that_carries_code_is_an_error(saved):
 def test_a_vocabulary_of_another_size_is_an_error(saved, name):
     with (saved / name).open("a") as file:
         file.write("another\n")
-    with pytest.raises(ValueError, match="not the vocabulary that this model was saved with"):
+    sign_files(saved)
+    with pytest.raises(ValueError, match="they do not belong together"):
         Translator.load(saved)
     (saved / name).write_text("hola\n")
+    sign_files(saved)
     with pytest.raises(ValueError, match=f"{name} is not a vocabulary"):
         Translator.load(saved)
 
