@@ -250,10 +250,58 @@ def check_nothing_to_look_at(case):
     np.testing.assert_array_equal(other["output"][1], found["output"][1])
 
 
-def check_mixed_precision(case, policy):
+def check_empty(case, axis):
+    """No sequence, no query or no key gives empty arrays, or reads of 0, of the right shapes."""
+    inputs = {name: without(x, axis) for name, x in case.inputs().items()}
+    found = case.run(layer_of(case), **inputs)
+    expected = {name: without(x, axis).shape for name, x in expected_of(case).items()}
+    assert {name: x.shape for name, x in found.items()} == expected
+    assert all(np.isfinite(x).all() for x in found.values())
+
+
+def without(array, axis):
+    """Return zeros like an array whose axis B, T or S has the length 0."""
+    lengths = {"T": (T,), "S": (S,)}.get(axis, ())
+    shape = [0 if length in lengths else length for length in array.shape]
+    return np.zeros((0, *shape[1:]) if axis == "B" else shape, array.dtype)
+
+
+def check_double_precision(case):
+    """Everything is float64, and more exact than float32 could be."""
+    layer = with_policy(case, "float64")
+    inputs = {name: ops.convert_to_tensor(x) for name, x in case.inputs().items()}
+    found = case.call(layer, **inputs)
+    assert {keras.backend.standardize_dtype(x.dtype) for x in found.values()} == {"float64"}
+    found = {name: ops.convert_to_numpy(x) for name, x in found.items()}
+    if case.continuous:
+        assert_same(found, expected_of(case), 1e-5)
+    if "weights" in found and case.sums_to_one:
+        assert abs(found["weights"].sum(case.source_axis) - 1).max() < 1e-13
+
+
+def with_policy(case, policy):
+    """Return a layer with the weights of `layer_of(case)` and another dtype policy."""
     layer = case.make(dtype=keras.DTypePolicy(policy))
     case.run(layer, **case.inputs())
     layer.set_weights(layer_of(case).get_weights())
+    return layer
+
+
+def check_half_precision(case, policy):
+    """With weights in half precision too: as in mixed precision, and finite gradients."""
+    layer = check_mixed_precision(case, policy)
+    tensors = {name: ops.convert_to_tensor(x) for name, x in with_an_empty_row(case).items()}
+
+    def loss():
+        output = case.call(layer, **tensors)["output"]
+        return ops.sum(ops.square(ops.cast(output, "float32") - 1))
+
+    for path, slope in gradients_of_weights(layer, loss).items():
+        assert np.isfinite(slope).all(), path
+
+
+def check_mixed_precision(case, policy):
+    layer = with_policy(case, policy)
     tensors = {name: ops.convert_to_tensor(x) for name, x in case.inputs().items()}
     found = case.call(layer, **tensors)
     dtypes = {name: keras.backend.standardize_dtype(x.dtype) for name, x in found.items()}
@@ -266,6 +314,7 @@ def check_mixed_precision(case, policy):
         for name, value in found.items():
             tolerance = {"output": 0.1, "weights": 0.02}[name]
             assert_same({name: value}, {name: expected_of(case)[name]}, tolerance)
+    return layer
 
 
 def check_gradients(case):

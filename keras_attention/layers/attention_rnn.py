@@ -19,11 +19,13 @@ from keras_attention.layers.base import (
     check_policies,
     check_shapes,
     full_mask,
+    zeros_for_each,
 )
+from keras_attention.layers.parts import LayerWithParts
 from keras_attention.types import Array, Shape
 
 
-class AttentionCell(keras.layers.Layer):
+class AttentionCell(LayerWithParts):
     """Base of both cells: a recurrent cell and an attention layer, bound to a memory in each call.
 
     Args:
@@ -86,8 +88,7 @@ class AttentionCell(keras.layers.Layer):
         """Return a flat list for a mask (B, S): zeros for own states, then the attention's."""
 
         def zeros(width):
-            column = ops.zeros_like(mask[:, 0], dtype=self.compute_dtype)
-            return ops.repeat(column[:, None], width, axis=-1)
+            return zeros_for_each(mask, width, self.compute_dtype)
 
         return [*self.own_states(zeros), *self.attention.initial_state(mask)]
 
@@ -211,7 +212,7 @@ class RecurThenAttend(AttentionCell):
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class AttentionRNN(keras.layers.Layer):
+class AttentionRNN(LayerWithParts):
     """Run a cell with attention over a sequence in one loop (`keras.layers.RNN`).
 
     Args:
@@ -302,9 +303,9 @@ class AttentionRNN(keras.layers.Layer):
             yield
             return
         width = self.cell.input_width + self.cell.read_width
-        column = ops.ones_like(sequence[:, 0, :1], dtype=self.compute_dtype)
+        inputs = zeros_for_each(sequence[..., 0], width, self.compute_dtype)
         try:
-            cell.get_dropout_mask(ops.repeat(column, width, axis=-1))
+            cell.get_dropout_mask(inputs)
             cell.get_recurrent_dropout_mask(bound.initial_states[0])
             yield
         finally:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops, tree
 
+from keras_attention.layers.parts import LayerWithParts
 from keras_attention.layers.scores import make_score
 from keras_attention.ops import align_mask, lookup
 from keras_attention.types import Array, Shape
@@ -34,7 +35,7 @@ class AttentionRead(NamedTuple):
     distribution: Array
 
 
-class Attention(keras.layers.Layer):
+class Attention(LayerWithParts):
     """An attention layer with the call signature of `keras.layers.MultiHeadAttention`.
 
     A call has two parts, which a decoder calls separately. `project_memory` computes once what
@@ -56,7 +57,8 @@ class Attention(keras.layers.Layer):
 
     Returns:
         The read (B, T, D), or (B, D) for a single query. On request also the weights (B, T, S),
-        float32; those of a single query are (B, S, 1) and sum to 1 along axis 1.
+        float32, or float64 under that policy; those of a single query are (B, S, 1) and sum to 1
+        along axis 1.
 
     Raises:
         ValueError: if a shape or the mask is not as above.
@@ -184,6 +186,7 @@ class ScoredAttention(Attention):
     def __init__(self, score: str | Callable[..., Array] = "scaled_dot", **kwargs: Any):
         super().__init__(**kwargs)
         self.score = make_score(score, dtype=self.dtype_policy)
+        self.score.users += 1
 
     def build_parts(self, query_shape: Shape, value_shape: Shape, key_shape: Shape) -> None:
         if self.score.built:  # shared with another layer, or loaded from a file
@@ -212,6 +215,8 @@ class ScoredAttention(Attention):
 
     def get_config(self) -> dict[str, Any]:
         score = keras.saving.serialize_keras_object(self.score)
+        if self.score.users > 1:  # Keras' own mark of the first user is lost in a model
+            score["shared_object_id"] = id(self.score)
         return {**super().get_config(), "score": score}
 
     @classmethod
@@ -219,6 +224,12 @@ class ScoredAttention(Attention):
         if isinstance(config.get("score"), dict):
             config = {**config, "score": keras.saving.deserialize_keras_object(config["score"])}
         return cls(**config)
+
+
+def zeros_for_each(sequences: Array, width: int, dtype: str) -> Array:
+    """Return zeros (B, width) for sequences (B, S), also if these are empty."""
+    column = ops.sum(ops.zeros_like(sequences, dtype=dtype), axis=1, keepdims=True)
+    return ops.repeat(column, width, axis=-1)
 
 
 def check_shapes(

@@ -121,14 +121,13 @@ class DenseMultiHeadAttention(WeightedLayer, Attention):
 
     def _split(self, x):
         """(B, T, H·K) → (B, H, T, K)."""
-        x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, self.width // self.num_heads))
+        x = ops.reshape(x, (*ops.shape(x)[:2], self.num_heads, self.width // self.num_heads))
         return ops.transpose(x, (0, 2, 1, 3))
 
     def _join(self, heads):
         """(B, H, T, K) → (B, T, H·K)."""
-        return ops.reshape(
-            ops.transpose(heads, (0, 2, 1, 3)), (-1, ops.shape(heads)[2], self.width)
-        )
+        heads = ops.transpose(heads, (0, 2, 1, 3))
+        return ops.reshape(heads, (*ops.shape(heads)[:2], self.width))
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -13,6 +13,7 @@ from keras import ops
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import glimpse, normal_log_probability
 from keras_attention.ops.glimpses import check_glimpse
+from keras_attention.ops.precision import precise_dtype
 from keras_attention.types import Array, Shape
 
 MERGES = ("add", "multiply")
@@ -20,10 +21,11 @@ POLICIES = ("learned", "centre", "random")
 
 
 class Glimpses(NamedTuple):
-    """The result of T glimpses: float32, but `outputs` and `states` have the layer's dtype.
+    """The result of T glimpses.
 
     `outputs` (B, T, U) of the cell after each glimpse; `states` (B, T, L) that chose each location;
-    `locations` (B, T, 2) and their `log_probabilities` (B, T), 0 unless the policy is learned.
+    `locations` (B, T, 2) and their `log_probabilities` (B, T), 0 unless the policy is learned; both
+    at least float32.
     """
 
     outputs: Array
@@ -256,11 +258,12 @@ class GlimpseRNN(WeightedLayer):
 
     def _draws(self, shape, training):
         """Return the random parts of all locations: not every backend can draw inside a loop."""
+        dtype = precise_dtype(self.compute_dtype)
         if self.policy == "random":
-            return keras.random.uniform(shape, -1.0, 1.0, "float32", self.generator)
+            return keras.random.uniform(shape, -1.0, 1.0, dtype, self.generator)
         if self.policy == "learned" and training:
-            return keras.random.normal(shape, 0.0, self.deviation, "float32", self.generator)
-        return ops.zeros(shape, dtype="float32")
+            return keras.random.normal(shape, 0.0, self.deviation, dtype, self.generator)
+        return ops.zeros(shape, dtype=dtype)
 
     def _place(self, state, draw):
         """Return a location (B, 2), in the picture and without gradient, and its ln p, (B,)."""
@@ -268,7 +271,7 @@ class GlimpseRNN(WeightedLayer):
             return draw, ops.zeros_like(draw[:, 0])
         if self.locator is None:
             state = ops.stop_gradient(state)
-        mean = ops.cast(self.choose(state), "float32")
+        mean = ops.cast(self.choose(state), draw.dtype)
         place = ops.stop_gradient(mean + draw)
         log_probability = normal_log_probability(place, mean, self.deviation)
         return ops.clip(place, -1.0, 1.0), log_probability

@@ -9,12 +9,14 @@ import keras
 from keras import ops
 
 from keras_attention.layers.base import check_shapes
+from keras_attention.layers.parts import LayerWithParts
 from keras_attention.ops import align_mask
+from keras_attention.ops.precision import precise_dtype
 from keras_attention.types import Array, Shape
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class KerasMultiHeadAttention(keras.layers.Layer):
+class KerasMultiHeadAttention(LayerWithParts):
     """`keras.layers.MultiHeadAttention` with the masks of this package.
 
     Keras' layer uses the implicit masks of its inputs and removes them, so that of two layers over
@@ -84,7 +86,7 @@ class KerasMultiHeadAttention(keras.layers.Layer):
             return_attention_scores=True,
             training=training,
         )
-        weights = ops.cast(weights, "float32")
+        weights = ops.cast(weights, precise_dtype(weights))
         if mask is not None:
             attends = ops.any(mask, axis=-1, keepdims=True)
             read = ops.where(attends, read, ops.zeros_like(read))

@@ -9,7 +9,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_attention.layers.base import Memory, ScoredAttention, full_mask
+from keras_attention.layers.base import Memory, ScoredAttention, full_mask, zeros_for_each
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import local_lookup, predicted_centres
 from keras_attention.types import Array, Shape
@@ -104,7 +104,7 @@ class MonotonicLocalAttention(_LocalAttention):
 
     def initial_state(self, mask: Array) -> list[Array]:
         """Return the position of the next query, (B,)."""
-        return [ops.zeros_like(mask[:, 0], dtype="int32")]
+        return [zeros_for_each(mask, 1, "int32")[:, 0]]
 
     def centres(
         self, query: Array, lengths: Array, state: list[Array]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import keras
-from keras import ops
+from keras import ops, tree
 
 from keras_attention.types import Array
 
@@ -45,12 +45,19 @@ def _with_noise(cell, noise):
     return Cell(step, [ops.zeros_like(noise[:, 0, :1], dtype="int32"), *cell.initial_states])
 
 
+def _one_step(sequence):
+    return ops.zeros((ops.shape(sequence)[0], 1, *ops.shape(sequence)[2:]), dtype=sequence.dtype)
+
+
 def run(cell: Cell, sequence: Array, noise: Array | None = None) -> tuple[Array, list[Array]]:
     """Run a `Cell` over a sequence (B, T, …); return outputs (B, T, …) and the last states.
 
     With noise (B, T, S) the step is called as `step(inputs, states, noise (B, S))`. A loop cannot
     draw random numbers on some backends, so they are drawn before it.
     """
+    if sequence.shape[1] == 0:  # Keras' loop takes at least one step: take one for the shapes
+        outputs, _ = run(cell, _one_step(sequence), None if noise is None else _one_step(noise))
+        return tree.map_structure(lambda each: each[:, :0], outputs), list(cell.initial_states)
     if noise is not None:
         (outputs, (_, *states)) = run(_with_noise(cell, noise), sequence)
         return outputs, states

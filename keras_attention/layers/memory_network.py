@@ -10,7 +10,8 @@ from keras import ops
 
 from keras_attention.layers.base import Attention, Memory
 from keras_attention.layers.weights import EmbeddingLayer, WeightedLayer
-from keras_attention.ops import align_mask, dot, lookup, padding_mask, position_encoding
+from keras_attention.ops import align_mask, dot, lookup, padding_mask, position_encoding, project
+from keras_attention.ops.precision import matmul, precise_dtype
 from keras_attention.types import Array, Shape
 
 
@@ -66,9 +67,11 @@ class BagOfWords(EmbeddingLayer):
 
     def call(self, x: Array, reverse: bool = False) -> Array:
         if reverse:
-            return ops.matmul(x, ops.transpose(self.table))
+            return project(x, ops.transpose(self.table))
         words, mask = ops.take(self.table, x, axis=0), padding_mask(x)
-        weights = position_encoding(mask, self.units) if self.encode_positions else mask[..., None]
+        weights = mask[..., None]
+        if self.encode_positions:
+            weights = position_encoding(mask, self.units, precise_dtype(words))
         return ops.sum(words * ops.cast(weights, words.dtype), axis=-2)
 
     def compute_output_spec(self, x: Array, reverse: bool = False) -> Array:
@@ -228,12 +231,10 @@ class MemoryHop(WeightedLayer, Attention):
         read, weights, _ = lookup(scores, memory.values, memory.mask)
         if self.linear_start:
             seen = True if memory.mask is None else align_mask(memory.mask, scores)
-            linear = ops.cast(self.linear, "float32")
-            weights = ops.where(
-                linear > 0.5, ops.where(seen, ops.cast(scores, "float32"), 0.0), weights
-            )
-            read = ops.matmul(ops.cast(weights, read.dtype), memory.values)
-        query = ops.matmul(query, self.kernel) if self.mapped else query
+            linear = ops.cast(self.linear, scores.dtype)
+            weights = ops.where(linear > 0.5, ops.where(seen, scores, 0.0), weights)
+            read = matmul(ops.cast(weights, read.dtype), memory.values)
+        query = project(query, self.kernel) if self.mapped else query
         return query + read, weights, state
 
     def get_config(self) -> dict[str, Any]:

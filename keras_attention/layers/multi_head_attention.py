@@ -13,6 +13,7 @@ from keras_attention.layers.base import Attention, Memory
 from keras_attention.layers.dropout import Dropout
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import lookup, scaled_dot
+from keras_attention.ops.precision import matmul, precise_dtype
 from keras_attention.types import Array, Shape
 
 
@@ -132,7 +133,7 @@ class MultiHeadAttention(WeightedLayer, Attention):
         read, weights, _ = lookup(_scores(query, memory.keys), memory.values, memory.mask)
         if self.dropout > 0:
             dropped = self.drop(weights)  # drops only if the current call is training
-            read = ops.matmul(ops.cast(dropped, memory.values.dtype), memory.values)
+            read = matmul(ops.cast(dropped, memory.values.dtype), memory.values)
         return self.project_read(ops.swapaxes(read, 1, 2)), weights, state
 
     def compute_output_shape(
@@ -157,5 +158,6 @@ def _scores(query, keys):
         return scaled_dot(query, ops.swapaxes(keys, 2, 3))
     # For one token these are B·H products of a row and a matrix. XLA runs them one by one on a CPU;
     # a single sum reads a long cache in 0.6 of the time.
-    query = ops.swapaxes(ops.cast(query, "float32"), 2, 3) / math.sqrt(query.shape[3])
-    return ops.sum(query * ops.cast(keys, "float32"), axis=2, keepdims=True)
+    dtype = precise_dtype(query, keys)
+    query = ops.swapaxes(ops.cast(query, dtype), 2, 3) / math.sqrt(query.shape[3])
+    return ops.sum(query * ops.cast(keys, dtype), axis=2, keepdims=True)

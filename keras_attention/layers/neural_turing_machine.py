@@ -8,9 +8,10 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_attention.layers.weights import WeightedLayer
+from keras_attention.layers.weights import PreciseOrthogonal, WeightedLayer
 from keras_attention.ops import addressing
 from keras_attention.ops.addressing import Address
+from keras_attention.ops.precision import precise_dtype
 from keras_attention.types import Array, Shape
 
 CONTROLLERS = ("feed_forward", "lstm")
@@ -61,7 +62,7 @@ class NTMCell(WeightedLayer):
     Call arguments:
         inputs: x_t, (B, F).
         states: a list of the controller's states, the memory (B, N·M), the reads (B, H_r·M) and the
-            weights (B, (H_r + H_w)·N), read heads first, all float32.
+            weights (B, (H_r + H_w)·N), read heads first, at least float32.
 
     Returns:
         `[h_t; r_t]`, (B, units + H_r·M), followed on request by the weights, (B, (H_r + H_w)·N);
@@ -126,7 +127,11 @@ class NTMCell(WeightedLayer):
         policy = {"dtype": self.dtype_policy}
         if controller == "lstm":
             self.core = keras.layers.LSTMCell(
-                units, name="controller", **self.weight_options(), **policy
+                units,
+                recurrent_initializer=PreciseOrthogonal(),
+                name="controller",
+                **self.weight_options(),
+                **policy,
             )
         else:
             self.core = keras.layers.Dense(
@@ -141,8 +146,8 @@ class NTMCell(WeightedLayer):
 
     @property
     def compute_dtype(self) -> str:
-        """Float32 under every policy: half precision would blur a memory kept for many steps."""
-        return "float32"
+        """At least float32: half precision would blur a memory kept for many steps."""
+        return precise_dtype(super().compute_dtype)
 
     @property
     def heads(self) -> int:
@@ -191,7 +196,7 @@ class NTMCell(WeightedLayer):
         if self.start == "random":
             return keras.initializers.RandomNormal(stddev=self.focus)(shape, dtype=dtype)
         first = self.focus * ops.one_hot([0], self.rows, dtype=dtype)
-        return ops.zeros(shape, dtype=dtype) + first  # a new array, not a view: it is written to
+        return ops.zeros(shape, dtype=dtype) + first  # no view: it is written to
 
     def get_initial_state(self, batch_size: int | None = None) -> list[Array]:
         memory = ops.full((1, self.rows * self.width), 1e-6)
@@ -200,7 +205,9 @@ class NTMCell(WeightedLayer):
         weights = ops.reshape(ops.softmax(self.first_places), (1, -1))
         core = [ops.zeros((1, self.units))] * (2 if self.controller == "lstm" else 0)
         states = [*core, memory, ops.tanh(self.first_reads), weights]
-        return [ops.broadcast_to(state, (batch_size, state.shape[-1])) for state in states]
+        states = [ops.cast(state, self.compute_dtype) for state in states]
+        states = [ops.broadcast_to(state, (batch_size, state.shape[-1])) for state in states]
+        return [ops.copy(state) for state in states]  # no views: a stateful RNN writes to them
 
     def call(self, inputs: Array, states: list[Array]) -> tuple[Array, list[Array]]:
         *core, memory, reads, weights = states
@@ -229,16 +236,16 @@ class NTMCell(WeightedLayer):
             hidden, states = self.core(inputs, states)
         else:
             hidden = self.core(inputs)
-        hidden, *states = (ops.cast(x, "float32") for x in (hidden, *states))
+        hidden, *states = (ops.cast(x, self.compute_dtype) for x in (hidden, *states))
         return hidden, states
 
     def _instruct(self, hidden):
         """Return addresses for the read and the write heads, what to erase and what to add."""
-        numbers = ops.cast(self.to_heads(hidden), "float32")
+        numbers = ops.cast(self.to_heads(hidden), self.compute_dtype)
         split = self.heads * self._address_width
         places = ops.reshape(numbers[:, :split], (-1, self.heads, self._address_width))
         texts = ops.reshape(numbers[:, split:], (-1, self.write_heads, 2 * self.width))
-        stay = ops.one_hot([-addressing.moves(self.shifts)[0]], self.shifts)
+        stay = ops.one_hot([-addressing.moves(self.shifts)[0]], self.shifts, dtype=numbers.dtype)
         wanted = Address(
             keys=ops.tanh(places[..., : self.width]),
             strengths=ops.softplus(places[..., self.width]),

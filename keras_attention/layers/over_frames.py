@@ -8,11 +8,12 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_attention.layers.parts import LayerWithParts
 from keras_attention.types import Array, Shape
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class OverFrames(keras.layers.Layer):
+class OverFrames(LayerWithParts):
     """Apply a layer to every frame of a clip in one call: time is folded into the batch.
 
     Computes what `keras.layers.TimeDistributed` computes, also where the number of frames is
@@ -44,8 +45,9 @@ class OverFrames(keras.layers.Layer):
             self.layer.build((None, *shape[2:]))
 
     def call(self, frames: Array) -> Array:
-        features = self.layer(ops.reshape(frames, (-1, *frames.shape[2:])))
-        return ops.reshape(features, (-1, ops.shape(frames)[1], *features.shape[1:]))
+        batch, length, *shape = ops.shape(frames)
+        features = self.layer(ops.reshape(frames, (batch * length, *shape)))
+        return ops.reshape(features, (batch, length, *features.shape[1:]))
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "layer": keras.saving.serialize_keras_object(self.layer)}

@@ -11,6 +11,7 @@ from keras import ops
 from keras_attention.layers.base import Attention, Memory, full_mask
 from keras_attention.ops import uniform_weights
 from keras_attention.ops.masks import UNREACHABLE
+from keras_attention.ops.precision import at_least, precise_dtype
 from keras_attention.types import Array
 
 POOLINGS = ("last", "max", "mean")
@@ -61,29 +62,32 @@ class Pooling(Attention):
         mask = full_mask(value, attention_mask)
         shares = self._shares(value, mask)
         summary = ops.sum(ops.cast(shares, value.dtype) * value, axis=1, keepdims=True)
-        return Memory(ops.expand_dims(ops.mean(shares, axis=-1), 1), summary, mask)
+        return Memory(
+            ops.expand_dims(ops.sum(shares, axis=-1) / shares.shape[-1], 1), summary, mask
+        )
 
     def _shares(self, value, mask):
         """Return each position's fraction of each number of the summary, (B, S, D) or (B, S, 1).
 
         Fractions sum to 1 over the positions, and summary = Σ_j fraction_j · value_j.
         """
-        if self.mode == "max":
-            seen = ops.where(mask[..., None], ops.cast(value, "float32"), UNREACHABLE)
-            largest = ops.cast(seen == ops.max(seen, axis=1, keepdims=True), "float32")
+        dtype = precise_dtype(value)
+        if self.mode == "max" and 0 not in value.shape:  # nothing has no maximum
+            seen = ops.where(mask[..., None], ops.cast(value, dtype), UNREACHABLE)
+            largest = ops.cast(seen == ops.max(seen, axis=1, keepdims=True), dtype)
             largest = ops.where(mask[..., None], largest, 0.0)
-            return largest / ops.maximum(ops.sum(largest, axis=1, keepdims=True), 1.0)
+            return largest / at_least(ops.sum(largest, axis=1, keepdims=True), 1.0)
         if self.mode == "last":
             after = ops.pad(mask[:, 1:], ((0, 0), (0, 1)))
             mask = ops.logical_and(mask, ops.logical_not(after))
-        return uniform_weights(mask)[..., None]
+        return uniform_weights(mask, dtype)[..., None]
 
     def attend(
         self, query: Array, memory: Memory, state: list[Array]
     ) -> tuple[Array, Array, list[Array]]:
         each = ops.ones_like(query[..., :1])  # XLA cannot compile a repeat's gradient in a loop
         read = ops.cast(each, memory.values.dtype) * memory.values
-        return read, ops.cast(each, "float32") * memory.keys, state
+        return read, ops.cast(each, memory.keys.dtype) * memory.keys, state
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "mode": self.mode}

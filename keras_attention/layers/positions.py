@@ -13,6 +13,7 @@ from keras_attention.layers.dropout import Dropout
 from keras_attention.layers.weights import EmbeddingLayer
 from keras_attention.ops import sinusoids
 from keras_attention.ops.positions import LAYOUTS
+from keras_attention.ops.precision import precise_dtype
 from keras_attention.types import Array, Shape
 
 POSITIONS = (*LAYOUTS, "learned")
@@ -82,6 +83,7 @@ class SinusoidalPositions(_Positions):
         self.width = width
 
     def encode(self, positions: Array) -> Array:
+        positions = ops.cast(positions, precise_dtype(self.compute_dtype))
         return sinusoids(positions, self.width, self.layout)
 
     def get_config(self) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from typing import Any
 
 import keras
 
+from keras_attention.layers.parts import LayerWithParts
 from keras_attention.types import Array
 
 
-class Residual(keras.layers.Layer):
+class Residual(LayerWithParts):
     """Base of the blocks: each calls `before` on its input and `after` on its result.
 
     Post-norm is section 3.1 of Vaswani et al. (2017). Pre-norm leaves a straight path from the

@@ -14,6 +14,7 @@ from keras import ops
 from keras_attention import menu
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import project, scores
+from keras_attention.ops.precision import precise_dtype
 from keras_attention.types import Array, Shape
 
 
@@ -33,6 +34,7 @@ class Score(keras.layers.Layer):
             are written with Q and K, the widths of query and keys, and with the names of the
             score's own sizes.
         same_width: whether query and keys must have the same width.
+        users: number of attention layers that have this score; it is saved once for all of them.
 
     Call arguments:
         query: (B, T, Q).
@@ -53,6 +55,7 @@ class Score(keras.layers.Layer):
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self.supports_masking = True
+        self.users = 0
 
     def build(self, query_shape: Shape, keys_shape: Shape) -> None:
         widths: tuple[Any, Any] = (query_shape[-1], keys_shape[-1])
@@ -146,7 +149,7 @@ class CosineScore(Score):
         return scores.direction(keys)
 
     def compare(self, query: Array, projected: Array) -> Array:
-        strength = ops.softplus(ops.cast(self.raw_strength, "float32"))
+        strength = ops.softplus(ops.cast(self.raw_strength, projected.dtype))
         return self.function(query, projected, strength, projected=True)
 
     def get_config(self) -> dict[str, Any]:
@@ -299,7 +302,8 @@ class FunctionScore(Score):
             self.function.build(query_shape, keys_shape)
 
     def compare(self, query: Array, projected: Array) -> Array:
-        return ops.cast(self.function(query, projected), "float32")
+        scores = self.function(query, projected)
+        return ops.cast(scores, precise_dtype(scores))
 
     def get_config(self) -> dict[str, Any]:
         is_layer = isinstance(self.function, keras.layers.Layer)

@@ -9,8 +9,8 @@ import keras
 from keras import layers, ops
 
 from keras_attention.layers import loop
-from keras_attention.layers.base import Attention, Memory, full_mask
-from keras_attention.layers.weights import WeightedLayer
+from keras_attention.layers.base import Attention, Memory, full_mask, zeros_for_each
+from keras_attention.layers.weights import PreciseOrthogonal, WeightedLayer
 from keras_attention.ops import (
     gated_update,
     location_features,
@@ -19,6 +19,7 @@ from keras_attention.ops import (
     tanh_network,
     uniform_weights,
 )
+from keras_attention.ops.precision import matmul, precise_dtype
 from keras_attention.types import Array, Shape
 
 
@@ -62,7 +63,8 @@ class StatefulAttention(WeightedLayer, Attention):
         self, value: Array, key: Array | None = None, attention_mask: Array | None = None
     ) -> Memory:
         key = value if key is None else key
-        projected = ops.cast(project(key, self.key_kernel) + self.bias, "float32")
+        projected = project(key, self.key_kernel) + self.bias
+        projected = ops.cast(projected, precise_dtype(projected))
         return Memory(projected, value, full_mask(value, attention_mask))
 
     def attend(
@@ -71,10 +73,10 @@ class StatefulAttention(WeightedLayer, Attention):
         def step(query, state):
             features, state = self.state_features(state, memory.mask)
             projected = project(query, self.query_kernel)[:, None]
-            keys = memory.keys + ops.cast(features, "float32")
+            keys = memory.keys + ops.cast(features, memory.keys.dtype)
             scores = tanh_network(projected, keys, self.v)[:, 0]
             weights = masked_softmax(scores, memory.mask)
-            read = ops.matmul(ops.cast(weights, memory.values.dtype)[:, None], memory.values)
+            read = matmul(ops.cast(weights, memory.values.dtype)[:, None], memory.values)
             return (read[:, 0], weights), self.next_state(state, weights, query, memory)
 
         if query.shape[1] == 1:  # one step of a decoder, which runs its own loop
@@ -124,11 +126,11 @@ class CoverageAttention(StatefulAttention):
 
     def initial_state(self, mask: Array) -> list[Array]:
         """Return the initial coverage, zeros (B, S)."""
-        return [ops.zeros_like(mask, dtype="float32")]
+        return [ops.zeros_like(mask, dtype=precise_dtype(self.compute_dtype))]
 
     def state_features(self, state: list[Array], mask: Array) -> tuple[Array, list[Array]]:
         (coverage,) = state
-        return coverage[..., None] * ops.cast(self.coverage_kernel, "float32"), state
+        return coverage[..., None] * ops.cast(self.coverage_kernel, coverage.dtype), state
 
     def next_state(
         self, state: list[Array], weights: Array, query: Array, memory: Memory
@@ -230,7 +232,7 @@ class _ConvolvingAttention(StatefulAttention):
         self.filters = self.add_kernel("filters", (self.taps, 1, self.channels))
 
     def features(self, weights: Array, mask: Array) -> Array:
-        filters = ops.cast(self.filters, "float32")
+        filters = ops.cast(self.filters, weights.dtype)
         return location_features(weights, filters, mask)
 
     def get_config(self) -> dict[str, Any]:
@@ -281,11 +283,11 @@ class LocationAwareAttention(_ConvolvingAttention):
 
     def initial_state(self, mask: Array) -> list[Array]:
         """Return the weights before the first query, (B, S): uniform."""
-        return [uniform_weights(mask)]
+        return [uniform_weights(mask, precise_dtype(self.compute_dtype))]
 
     def state_features(self, state: list[Array], mask: Array) -> tuple[Array, list[Array]]:
-        kernel = ops.cast(self.location_kernel, "float32")
-        return project(self.features(state[0], mask), kernel), state
+        features = self.features(state[0], mask)
+        return project(features, ops.cast(self.location_kernel, features.dtype)), state
 
     def next_state(
         self, state: list[Array], weights: Array, query: Array, memory: Memory
@@ -327,7 +329,12 @@ class RecurrentLocationAttention(_ConvolvingAttention):
 
     def __init__(self, units: int, channels: int = 8, taps: int = 7, **kwargs: Any):
         super().__init__(units, channels, taps, **kwargs)
-        self.cell = layers.LSTMCell(units, dtype=self.dtype_policy, name="alignment")
+        self.cell = layers.LSTMCell(
+            units,
+            recurrent_initializer=PreciseOrthogonal(),
+            dtype=self.dtype_policy,
+            name="alignment",
+        )
 
     def build_state(self, query_shape: Shape, value_shape: Shape) -> None:
         super().build_state(query_shape, value_shape)
@@ -335,13 +342,12 @@ class RecurrentLocationAttention(_ConvolvingAttention):
 
     def initial_state(self, mask: Array) -> list[Array]:
         """Return uniform weights (B, S) and the two LSTM states, zeros (B, units)."""
-        zeros = ops.zeros_like(mask[:, 0], dtype=self.compute_dtype)
-        state = ops.repeat(zeros[:, None], self.units, axis=-1)
-        return [uniform_weights(mask), state, state]
+        state = zeros_for_each(mask, self.units, self.compute_dtype)
+        return [uniform_weights(mask, precise_dtype(self.compute_dtype)), state, state]
 
     def state_features(self, state: list[Array], mask: Array) -> tuple[Array, list[Array]]:
         weights, *states = state
-        features = ops.max(ops.relu(self.features(weights, mask)), axis=1)
+        features = _largest(ops.relu(self.features(weights, mask)))
         output, states = self.cell(ops.cast(features, self.compute_dtype), states)
         return output[:, None], [weights, *states]
 
@@ -349,3 +355,8 @@ class RecurrentLocationAttention(_ConvolvingAttention):
         self, state: list[Array], weights: Array, query: Array, memory: Memory
     ) -> list[Array]:
         return [weights, *state[1:]]
+
+
+def _largest(features):
+    """Return the largest of features that are at least 0, (B, S, C) → (B, C), or 0 if S is 0."""
+    return ops.sum(features, axis=1) if 0 in features.shape else ops.max(features, axis=1)

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import keras
+from keras import ops
 
+from keras_attention.layers.parts import LayerWithParts
+from keras_attention.ops.precision import precise_dtype
 from keras_attention.types import Array, Shape
 
 DEFAULTS = {
@@ -32,7 +35,7 @@ EMBEDDINGS = {
 }
 
 
-class WeightedLayer(keras.layers.Layer):
+class WeightedLayer(LayerWithParts):
     """A layer whose weights take initializers, regularizers and constraints.
 
     Args:
@@ -84,6 +87,15 @@ class EmbeddingLayer(WeightedLayer):
     """
 
     options: ClassVar[Mapping[str, str | None]] = EMBEDDINGS
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class PreciseOrthogonal(keras.initializers.Orthogonal):
+    """Draw an orthogonal matrix in float32: no backend can decompose one in half precision."""
+
+    def __call__(self, shape: Shape, dtype: str | None = None) -> Array:
+        dtype = keras.backend.standardize_dtype(dtype)
+        return ops.cast(super().__call__(shape, dtype=precise_dtype(dtype)), dtype)
 
 
 def _kind(name):

@@ -9,7 +9,7 @@ erase          M̃(i) = M(i) ∘ (1 − w(i) e)
 add            M(i) = M̃(i) + w(i) a
 
 From section 3 of Graves et al. (2014). A memory (B, N, M) has N rows of width M; the weights of
-H heads are (B, H, N). All numbers are float32.
+H heads are (B, H, N). All numbers are at least float32.
 """
 
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from typing import NamedTuple
 from keras import ops
 
 from keras_attention.ops.masks import masked_softmax
+from keras_attention.ops.precision import matmul
 from keras_attention.ops.scores import cosine
 from keras_attention.types import Array
 
@@ -146,7 +147,7 @@ def read(memory: Array, weights: Array) -> Array:
     Returns:
         Reads (B, H, M).
     """
-    return ops.matmul(weights, memory)
+    return matmul(weights, memory)
 
 
 def erase(memory: Array, weights: Array, erases: Array) -> Array:
@@ -178,4 +179,4 @@ def add(memory: Array, weights: Array, adds: Array) -> Array:
     Returns:
         M, (B, N, M).
     """
-    return memory + ops.matmul(ops.swapaxes(weights, -1, -2), adds)
+    return memory + matmul(ops.swapaxes(weights, -1, -2), adds)

@@ -2,14 +2,15 @@
 
 from keras import ops
 
+from keras_attention.ops.precision import at_least
 from keras_attention.ops.projections import project
 from keras_attention.types import Array
 
 
-def uniform_weights(mask: Array) -> Array:
+def uniform_weights(mask: Array, dtype: str = "float32") -> Array:
     """Spread the weight evenly over unmasked positions: booleans (B, S) → weights (B, S)."""
-    seen = ops.cast(mask, "float32")
-    return seen / ops.maximum(ops.sum(seen, axis=-1, keepdims=True), 1.0)
+    seen = ops.cast(mask, dtype)
+    return seen / at_least(ops.sum(seen, axis=-1, keepdims=True), 1.0)
 
 
 def coverage(weights: Array) -> Array:
@@ -47,6 +48,8 @@ def location_features(weights: Array, kernel: Array, mask: Array) -> Array:
     Returns:
         f_t = F ∗ α_{t−1}, (B, S, channels).
     """
+    if 0 in weights.shape:  # not every backend convolves nothing
+        return weights[..., None] * kernel[0, 0]
     features = ops.conv(
         ops.expand_dims(weights, -1), kernel, padding="same", data_format="channels_last"
     )

@@ -3,6 +3,8 @@
 p(y | x) = Σ_{π ∈ B⁻¹(y)} Π_t p(π_t | x),   over all paths π; each frame emits a label or a blank
 """
 
+import math
+
 from keras import ops
 
 from keras_attention.ops.masks import UNREACHABLE
@@ -11,25 +13,37 @@ from keras_attention.types import Array
 BLANK = 0
 
 
-def ctc_loss(logits: Array, labels: Array, frame_mask: Array) -> Array:
+def ctc_loss(logits: Array, labels: Array, frame_mask: Array, zero_infinity: bool = False) -> Array:
     """Return −log p(labels | frames), summed over all monotone alignments, Graves et al. (2006).
 
     Args:
         logits: (B, S, V) of the frames; label 0 is the blank.
         labels: integers (B, U), 0 where a sequence has ended.
         frame_mask: booleans (B, S), True for the frames of a sequence; padding comes last.
+        zero_infinity: whether the loss is 0, not infinite, where no alignment exists.
 
     Returns:
-        (B,), float32, in nats; infinite or very large if no alignment exists. An alignment needs
-        one frame for each label, and one for a blank between two equal labels.
+        (B,), float32, in nats. An alignment needs one frame for each label, and one for a blank
+        between two equal labels. With fewer frames the loss is −log 0 = ∞, and its gradient is 0.
     """
-    return ops.ctc_loss(
-        ops.cast(labels, "int32"),
+    labels, lengths = ops.cast(labels, "int32"), _lengths(frame_mask)
+    possible = _frames_needed(labels) <= lengths
+    labels = ops.where(possible[:, None], labels, BLANK)  # what is impossible gives no NaN
+    losses = ops.ctc_loss(
+        labels,
         ops.cast(logits, "float32"),
         _lengths(ops.not_equal(labels, BLANK)),
-        _lengths(frame_mask),
+        lengths,
         mask_index=BLANK,
     )
+    return ops.where(possible, losses, 0.0 if zero_infinity else math.inf)
+
+
+def _frames_needed(labels):
+    """Return how many frames an alignment of labels (B, U) has at least, (B,)."""
+    spoken = ops.not_equal(labels, BLANK)
+    repeated = ops.logical_and(spoken[:, 1:], ops.equal(labels[:, 1:], labels[:, :-1]))
+    return _lengths(spoken) + _lengths(repeated)
 
 
 def _lengths(mask):

@@ -9,6 +9,7 @@ import math
 import keras
 from keras import ops
 
+from keras_attention.ops.precision import precise_dtype
 from keras_attention.types import Array
 
 
@@ -89,6 +90,7 @@ def normal_log_probability(sample: Array, mean: Array, deviation: float) -> Arra
         mean: m, of the same shape.
         deviation: σ, a positive number.
     """
-    distance = (ops.cast(sample, "float32") - ops.cast(mean, "float32")) / deviation
+    dtype = precise_dtype(sample, mean)
+    distance = (ops.cast(sample, dtype) - ops.cast(mean, dtype)) / deviation
     constant = sample.shape[-1] * math.log(deviation * math.sqrt(2 * math.pi))
     return -ops.sum(ops.square(distance), axis=-1) / 2 - constant

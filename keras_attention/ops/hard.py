@@ -9,6 +9,7 @@ from typing import NamedTuple
 from keras import ops
 
 from keras_attention.ops.masks import UNREACHABLE, align_mask, masked_softmax
+from keras_attention.ops.precision import at_least, matmul, precise_dtype
 from keras_attention.types import Array
 
 _SMALLEST = 1e-30  # keeps the logarithm of a probability finite; a normal float32
@@ -18,7 +19,7 @@ class HardLookup(NamedTuple):
     """The result of a hard lookup.
 
     `read` (B, T, D), one-hot `weights` (B, T, S), and `distribution` (B, T, S), the softmax from
-    which positions are drawn. The last two are float32.
+    which positions are drawn.
     """
 
     read: Array
@@ -50,30 +51,35 @@ def hard_lookup(
     """
     mask = None if mask is None else align_mask(mask, scores)
     soft = masked_softmax(scores, mask)
-    preference = soft if noise is None else ops.log(ops.maximum(soft, _SMALLEST)) + _gumbel(noise)
+    preference = soft if noise is None else _log(soft) + _gumbel(noise, soft.dtype)
     if mask is not None:  # noise must not lift a masked position above an unmasked one
         preference = ops.where(mask, preference, UNREACHABLE)
-    picks = ops.one_hot(ops.argmax(preference, axis=-1), ops.shape(scores)[-1], dtype="float32")
+    picks = preference if 0 in scores.shape else _one_hot_argmax(preference)
     if mask is not None:
         picks = ops.where(mask, picks, 0.0)
     picks = ops.stop_gradient(picks)
     weights = picks + (soft - ops.stop_gradient(soft)) if straight_through else picks
-    return HardLookup(ops.matmul(ops.cast(weights, values.dtype), values), weights, soft)
+    return HardLookup(matmul(ops.cast(weights, values.dtype), values), weights, soft)
 
 
-def _gumbel(noise):
-    noise = ops.clip(ops.cast(noise, "float32"), 1e-7, 1 - 1e-7)
+def _one_hot_argmax(preference):
+    likeliest = ops.argmax(preference, axis=-1)
+    return ops.one_hot(likeliest, ops.shape(preference)[-1], dtype=preference.dtype)
+
+
+def _gumbel(noise, dtype):
+    noise = ops.clip(ops.cast(noise, dtype), 1e-7, 1 - 1e-7)
     return -ops.log(-ops.log(noise))
 
 
 def log_probability(picks: Array, weights: Array) -> Array:
     """Return log α_z of the chosen positions: one-hot picks and weights, (B, T, S) → (B, T)."""
-    return ops.log(ops.maximum(ops.sum(picks * weights, axis=-1), _SMALLEST))
+    return _log(ops.sum(picks * weights, axis=-1))
 
 
 def entropy(weights: Array) -> Array:
     """Return −Σ_j α_j log α_j of weights (B, T, S), in nats: (B, T)."""
-    return -ops.sum(weights * ops.log(ops.maximum(weights, _SMALLEST)), axis=-1)
+    return -ops.sum(weights * _log(weights), axis=-1)
 
 
 def reinforce(losses: Array, log_probabilities: Array, baseline: float | Array = 0.0) -> Array:
@@ -105,7 +111,10 @@ def marginal_log_likelihood(weights: Array, log_likelihoods: Array) -> Array:
     Returns:
         (…), float32, in nats.
     """
-    weights = ops.cast(weights, "float32")
-    log_weights = ops.log(ops.maximum(weights, _SMALLEST))
-    log_weights = ops.where(weights > 0, log_weights, UNREACHABLE)
-    return ops.logsumexp(log_weights + ops.cast(log_likelihoods, "float32"), axis=-1)
+    weights = ops.cast(weights, precise_dtype(weights))
+    log_weights = ops.where(weights > 0, _log(weights), UNREACHABLE)
+    return ops.logsumexp(log_weights + ops.cast(log_likelihoods, weights.dtype), axis=-1)
+
+
+def _log(probabilities):
+    return ops.log(at_least(probabilities, _SMALLEST))

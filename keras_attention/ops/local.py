@@ -6,6 +6,7 @@
 from keras import ops
 
 from keras_attention.ops.masks import align_mask
+from keras_attention.ops.precision import matmul, precise_dtype
 from keras_attention.ops.projections import project
 from keras_attention.ops.soft import Lookup, lookup
 from keras_attention.types import Array
@@ -23,9 +24,10 @@ def predicted_centres(query: Array, kernel: Array, v: Array, lengths: Array) -> 
     Returns:
         Centres p (B, T), float32, between 0 and S. Positions count from 0.
     """
-    hidden = ops.cast(ops.tanh(project(query, kernel)), "float32")
-    share = ops.sigmoid(ops.sum(hidden * ops.cast(v, "float32"), axis=-1))
-    return ops.cast(lengths, "float32") * share
+    hidden = ops.tanh(project(query, kernel))
+    dtype = precise_dtype(hidden)
+    share = ops.sigmoid(ops.sum(ops.cast(hidden, dtype) * ops.cast(v, dtype), axis=-1))
+    return ops.cast(lengths, dtype) * share
 
 
 def window(centres: Array, length: int, half_width: float) -> Array:
@@ -57,8 +59,8 @@ def gaussian(centres: Array, length: int, half_width: float) -> Array:
 
 
 def _distances(centres, length):
-    positions = ops.cast(ops.arange(length), "float32")
-    return positions - ops.expand_dims(ops.cast(centres, "float32"), -1)
+    dtype = precise_dtype(centres)
+    return ops.cast(ops.arange(length), dtype) - ops.expand_dims(ops.cast(centres, dtype), -1)
 
 
 def local_lookup(
@@ -94,5 +96,5 @@ def local_lookup(
     read, weights, scores = lookup(scores, values, seen)
     if favour == "weights":
         weights = weights * gaussian(centres, length, half_width)
-        read = ops.matmul(ops.cast(weights, values.dtype), values)
+        read = matmul(ops.cast(weights, values.dtype), values)
     return Lookup(read, weights, scores)

@@ -6,6 +6,7 @@ weights_j = m_j exp(s_j) / Σ_i m_i exp(s_i),   and 0 where every m is False
 import keras
 from keras import ops
 
+from keras_attention.ops.precision import precise_dtype
 from keras_attention.types import Array
 
 UNREACHABLE = -1e9  # below any score of a network, yet finite, so that no NaN arises
@@ -78,10 +79,10 @@ def masked_softmax(
 ) -> Array:
     """Turn scores into weights that sum to 1 over the unmasked positions.
 
-    Computed in float32 for scores of any dtype. A row with nothing to attend to gets weights 0,
-    never NaN and never a uniform row; its gradients are never NaN either. Written with exp, max
-    and sum: on the TensorFlow backend, XLA cannot compile `keras.ops.softmax` inside a recurrent
-    loop over any axis but the last.
+    Computed in float32, or in float64 for scores of float64. A row with nothing to attend to gets
+    weights 0, never NaN and never a uniform row; its gradients are never NaN either. Written with
+    exp, max and sum: on the TensorFlow backend, XLA cannot compile `keras.ops.softmax` inside a
+    recurrent loop over any axis but the last.
 
     Args:
         scores: numbers of any shape.
@@ -90,9 +91,11 @@ def masked_softmax(
         temperature: divisor of the scores.
 
     Returns:
-        Weights, float32, in the shape of the scores.
+        Weights, at least float32, in the shape of the scores.
     """
-    scores = ops.cast(scores, "float32")
+    scores = ops.cast(scores, precise_dtype(scores))
+    if 0 in scores.shape:  # no backend takes the maximum of nothing
+        return scores
     if mask is not None:
         scores = ops.where(mask, scores, UNREACHABLE)
     peak = ops.stop_gradient(ops.max(scores, axis=axis, keepdims=True))

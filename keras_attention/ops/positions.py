@@ -7,6 +7,7 @@ m = Σ_j l_j ⊙ x_j,   l_kj = (1 − j/J) − (k/d)(1 − 2j/J)
 import numpy as np
 from keras import ops
 
+from keras_attention.ops.precision import at_least, precise_dtype
 from keras_attention.types import Array
 
 LAYOUTS = ("interleaved", "concatenated")
@@ -16,7 +17,8 @@ def sinusoids(positions: Array, width: int, layout: str = "interleaved") -> Arra
     """Return the positional encodings of section 3.5 of Vaswani et al. (2017).
 
     The encodings of two positions k apart differ by a rotation that depends only on k, so a linear
-    map can shift attention by k. Computed in float32, without a table that limits the positions.
+    map can shift attention by k. Computed in float32, or in float64 for positions of float64,
+    without a table that limits the positions.
 
     Args:
         positions: numbers of any shape, counted from 0.
@@ -25,7 +27,7 @@ def sinusoids(positions: Array, width: int, layout: str = "interleaved") -> Arra
             sines, then all cosines, as in the TensorFlow tutorial. The numbers are the same.
 
     Returns:
-        Encodings, float32, in the shape of the positions with a new last axis D.
+        Encodings, in the shape of the positions with a new last axis D.
 
     Raises:
         ValueError: if the width is odd or not positive, or the layout is unknown.
@@ -38,15 +40,16 @@ def sinusoids(positions: Array, width: int, layout: str = "interleaved") -> Arra
         raise ValueError(f"width must be even and positive for pairs of sin and cos, got {width}")
     if layout not in LAYOUTS:
         raise ValueError(f"layout must be one of {', '.join(LAYOUTS)}, got {layout!r}")
-    rates = ops.convert_to_tensor(10000.0 ** (-np.arange(0, width, 2) / width), "float32")
-    angles = ops.expand_dims(ops.cast(positions, "float32"), -1) * rates
+    dtype = precise_dtype(positions)
+    rates = ops.convert_to_tensor(10000.0 ** (-np.arange(0, width, 2) / width), dtype)
+    angles = ops.expand_dims(ops.cast(positions, dtype), -1) * rates
     if layout == "concatenated":
         return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
     pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
     return ops.reshape(pairs, (*ops.shape(angles)[:-1], width))
 
 
-def position_encoding(mask: Array, width: int) -> Array:
+def position_encoding(mask: Array, width: int, dtype: str = "float32") -> Array:
     """Return factors for the features of each word, so that a sum of words keeps their order.
 
     Section 4.1 of Sukhbaatar et al. (2015): l_kj = (1 − j/J) − (k/d)(1 − 2j/J), for words
@@ -55,18 +58,19 @@ def position_encoding(mask: Array, width: int) -> Array:
     Args:
         mask: booleans (…, J), True for words; padding comes last.
         width: d, the number of features of a word.
+        dtype: float32 or float64.
 
     Returns:
-        l, (…, J, d), float32, 0 at padding.
+        l, (…, J, d), 0 at padding.
 
     Example:
     >>> import numpy as np
     >>> ops.convert_to_numpy(position_encoding(np.array([True, True, False]), 2)).tolist()
     [[0.5, 0.5], [0.5, 1.0], [0.0, 0.0]]
     """
-    present = ops.cast(mask, "float32")
-    length = ops.maximum(ops.sum(present, axis=-1, keepdims=True), 1.0)
-    share = ops.cumsum(present, axis=-1) / length  # j/J
-    number = ops.cast(ops.arange(1, width + 1), "float32") / width  # k/d
+    present = ops.cast(mask, dtype)
+    length = at_least(ops.sum(present, axis=-1, keepdims=True), 1.0)
+    share = ops.cast(ops.cumsum(present, axis=-1), dtype) / length  # j/J
+    number = ops.cast(ops.arange(1, width + 1), dtype) / width  # k/d
     falling, turning = (present * (1 - share))[..., None], (present * (1 - 2 * share))[..., None]
     return falling - turning * number

@@ -10,13 +10,15 @@ two-layer    s(q, k) = w₂ᵀ tanh(W₁ [q; k] + b₁) + b₂
 location     s(q, j) = (W q)_j
 
 Concat with W = [W | U] equals additive, two-layer with zero biases equals concat, and general with
-W = I equals dot. Projections keep the dtype of the inputs; scores are summed in float32.
+W = I equals dot. Projections keep the dtype of the inputs; scores are summed in float32, or in
+float64 for inputs of float64.
 """
 
 import math
 
 from keras import ops
 
+from keras_attention.ops.precision import at_least, matmul, precise_dtype
 from keras_attention.ops.projections import project
 from keras_attention.types import Array
 
@@ -33,8 +35,8 @@ def dot(query: Array, keys: Array) -> Array:
     Returns:
         Scores (…, T, S), float32.
     """
-    query, keys = ops.cast(query, "float32"), ops.cast(keys, "float32")
-    return ops.matmul(query, ops.swapaxes(keys, -1, -2))
+    dtype = precise_dtype(query, keys)
+    return matmul(ops.cast(query, dtype), ops.swapaxes(ops.cast(keys, dtype), -1, -2))
 
 
 def scaled_dot(query: Array, keys: Array) -> Array:
@@ -50,7 +52,7 @@ def scaled_dot(query: Array, keys: Array) -> Array:
     Returns:
         Scores (…, T, S), float32.
     """
-    return dot(ops.cast(query, "float32") / math.sqrt(query.shape[-1]), keys)
+    return dot(ops.cast(query, precise_dtype(query)) / math.sqrt(query.shape[-1]), keys)
 
 
 def cosine(
@@ -76,9 +78,9 @@ def cosine(
 
 def direction(vectors: Array) -> Array:
     """Divide vectors (…, K) by their length, or by 0.001 if they are shorter; float32."""
-    vectors = ops.cast(vectors, "float32")
+    vectors = ops.cast(vectors, precise_dtype(vectors))
     squared = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
-    return vectors * ops.rsqrt(ops.maximum(squared, _SHORTEST**2))
+    return vectors * ops.rsqrt(at_least(squared, _SHORTEST**2))
 
 
 def general(query: Array, keys: Array, kernel: Array) -> Array:
@@ -171,7 +173,7 @@ def two_layer(
     width = query.shape[-1]
     keys = keys if projected else project(keys, kernel[width:])
     scores = tanh_network(project(query, kernel[:width]) + bias, keys, v)
-    return scores + ops.cast(output_bias, "float32")
+    return scores + ops.cast(output_bias, scores.dtype)
 
 
 def tanh_network(projected_query: Array, projected_keys: Array, v: Array) -> Array:
@@ -185,9 +187,10 @@ def tanh_network(projected_query: Array, projected_keys: Array, v: Array) -> Arr
     Returns:
         Scores (B, T, S), float32.
     """
-    projected_query = ops.expand_dims(ops.cast(projected_query, "float32"), 2)
-    projected_keys = ops.expand_dims(ops.cast(projected_keys, "float32"), 1)
-    return ops.sum(ops.tanh(projected_query + projected_keys) * ops.cast(v, "float32"), axis=-1)
+    dtype = precise_dtype(projected_query, projected_keys)
+    projected_query = ops.expand_dims(ops.cast(projected_query, dtype), 2)
+    projected_keys = ops.expand_dims(ops.cast(projected_keys, dtype), 1)
+    return ops.sum(ops.tanh(projected_query + projected_keys) * ops.cast(v, dtype), axis=-1)
 
 
 def location(query: Array, kernel: Array, length: int) -> Array:
@@ -202,7 +205,8 @@ def location(query: Array, kernel: Array, length: int) -> Array:
     Returns:
         Scores (B, T, S), float32.
     """
-    scores = ops.cast(project(query, kernel), "float32")
+    scores = project(query, kernel)
+    scores = ops.cast(scores, precise_dtype(scores))
     columns = ops.minimum(ops.arange(length), kernel.shape[-1] - 1)
     return ops.take(scores, columns, axis=-1)
 

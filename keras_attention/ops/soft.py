@@ -8,12 +8,13 @@ from typing import NamedTuple
 from keras import ops
 
 from keras_attention.ops.masks import align_mask, masked_softmax
+from keras_attention.ops.precision import matmul
 from keras_attention.ops.scores import dot
 from keras_attention.types import Array
 
 
 class Lookup(NamedTuple):
-    """The result of a lookup: `read` (…, T, D), `weights` and `scores` (…, T, S), both float32."""
+    """The result of a lookup: `read` (…, T, D), `weights` and `scores` (…, T, S)."""
 
     read: Array
     weights: Array
@@ -37,7 +38,7 @@ def lookup(
     """
     mask = None if mask is None else align_mask(mask, scores)
     weights = masked_softmax(scores, mask, temperature=temperature)
-    return Lookup(ops.matmul(ops.cast(weights, values.dtype), values), weights, scores)
+    return Lookup(matmul(ops.cast(weights, values.dtype), values), weights, scores)
 
 
 def retrieve(

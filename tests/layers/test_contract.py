@@ -14,6 +14,9 @@ QUERY, ONE_QUERY, SEQUENCE = (B, T, Q), (B, Q), (B, S, Q)
 WEIGHTS, ONE_COLUMN, HEADS = (B, T, S), (B, S, 1), (B, H, T, S)
 
 
+NO_QR = "glorot_uniform"  # Keras' own, an orthogonal matrix, cannot be drawn in half precision
+
+
 @keras.saving.register_keras_serializable("tests")
 def first_numbers(query, keys):
     """A score of one's own: the sum of the first number of query and key."""
@@ -31,11 +34,13 @@ def decoder(cell, attention, **kwargs):
 
 
 def attend_then_recur(attention, **kwargs):
-    return layers.AttendThenRecur(LSTMCell(13, **kwargs), attention, **kwargs)
+    cell = LSTMCell(13, recurrent_initializer=NO_QR, **kwargs)
+    return layers.AttendThenRecur(cell, attention, **kwargs)
 
 
 def recur_then_attend(attention, **kwargs):
-    return layers.RecurThenAttend(GRUCell(13, **kwargs), attention, **kwargs)
+    cell = GRUCell(13, recurrent_initializer=NO_QR, **kwargs)
+    return layers.RecurThenAttend(cell, attention, **kwargs)
 
 
 def luong(**kwargs):
@@ -199,6 +204,12 @@ CASES = [
     ),
 ]
 
+# These make an LSTM of their own.
+OWN_LSTM = (
+    "recurrent_location",
+    "attend_then_recur_with_a_state",
+    "turing_machine_with_many_heads",
+)
 COMPILED_EVERY_DAY = ("multi_head", "attend_then_recur_with_a_state")
 with_memory = pytest.mark.parametrize("case", [c for c in CASES if c.memory], ids=str)
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
@@ -255,6 +266,32 @@ def test_a_query_with_nothing_to_look_at_gets_weights_zero(case):
 @every_case
 def test_mixed_precision(case, policy):
     contract.check_mixed_precision(case, policy)
+
+
+@pytest.mark.parametrize(
+    "policy", ["bfloat16", pytest.param("float16", marks=pytest.mark.thorough)]
+)
+@every_case
+def test_half_precision(case, policy):
+    contract.check_half_precision(case, policy)
+
+
+@pytest.mark.skipif(keras.backend.backend() == "jax", reason="JAX computes in 32 bits by default")
+@every_case
+def test_double_precision(case):
+    contract.check_double_precision(case)
+
+
+@pytest.mark.parametrize("axis", ["B", "T", "S"])
+@every_case
+def test_empty_batches_queries_and_memories(case, axis):
+    if case.implicit_masks and axis == "S":
+        pytest.skip("Keras' own loop takes at least one step")
+    classes = contract.classes_in(keras.saving.serialize_keras_object(contract.layer_of(case)))
+    lstm = "LSTMCell" in classes or case.name in OWN_LSTM
+    if keras.backend.backend() == "tensorflow" and axis == "B" and lstm:
+        pytest.skip("Keras' LSTM cannot take an empty batch on TensorFlow")
+    contract.check_empty(case, axis)
 
 
 @every_case

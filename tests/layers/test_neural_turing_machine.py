@@ -109,6 +109,23 @@ def test_step_by_step_is_all_at_once(controller):
         np.testing.assert_allclose(as_numpy(one), as_numpy(other), atol=1e-6)
 
 
+@pytest.mark.parametrize("controller", ["feed_forward", "lstm"])
+def test_the_options_of_the_loop_change_what_they_say(controller):
+    cell = build(controller=controller)
+    x = ops.convert_to_tensor(draw(B, S, F))
+    expected = as_numpy(keras.layers.RNN(cell, return_sequences=True)(x))
+
+    unrolled = keras.layers.RNN(cell, return_sequences=True, unroll=True)
+    np.testing.assert_allclose(as_numpy(unrolled(x)), expected, atol=1e-6)
+
+    backwards = keras.layers.RNN(cell, return_sequences=True, go_backwards=True)
+    np.testing.assert_allclose(as_numpy(backwards(ops.flip(x, axis=1))), expected, atol=1e-6)
+
+    stateful = keras.layers.RNN(cell, return_sequences=True, stateful=True)
+    parts = [as_numpy(stateful(part)) for part in (x[:, :2], x[:, 2:])]
+    np.testing.assert_allclose(np.concatenate(parts, axis=1), expected, atol=1e-6)
+
+
 def test_the_output_comes_apart():
     cell = build()
     outputs = keras.layers.RNN(cell, return_sequences=True)(ops.convert_to_tensor(draw(B, S, F)))

@@ -181,6 +181,19 @@ def test_a_layer_of_ones_own_is_a_score_whose_weights_are_those_of_the_attention
     assert [tuple(w.shape) for w in twin.trainable_weights] == [()]
 
 
+def test_a_shared_score_is_shared_by_a_loaded_model_too(tmp_path):
+    query, keys = inputs()
+    score = scores.AdditiveScore(UNITS)
+    queries, memory = keras.Input((None, Q)), keras.Input((None, K))
+    read = ContextSensitiveMemory(score, value_dim=Q)(queries, memory)
+    model = keras.Model([queries, memory], ContextSensitiveMemory(score)(read, memory))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert [w.shape for w in loaded.weights] == [w.shape for w in model.weights]
+    expected = as_numpy(model([query, keys]))
+    np.testing.assert_array_equal(as_numpy(loaded([query, keys])), expected)
+
+
 def test_a_score_layer_of_the_menu_can_be_given_as_it_is():
     query, keys = inputs()
     layer = ContextSensitiveMemory(scores.AdditiveScore(UNITS))

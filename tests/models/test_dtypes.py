@@ -3,9 +3,11 @@
 from functools import partial
 
 import keras
+import numpy as np
 import pytest
 
 from keras_attention import models
+from tests.numerics import as_numpy
 
 SMALL = {"units": 8, "context_vocabulary_size": 13, "target_vocabulary_size": 17}
 GLIMPSES = {"labels": 3, "units": 8, "size": 4}
@@ -45,13 +47,26 @@ def policies_in(config):
             yield from policies_in(value)
 
 
-@pytest.mark.parametrize(
+every_builder = pytest.mark.parametrize(
     "build",
     [
         pytest.param(build, marks=[] if name in EVERYDAY else pytest.mark.thorough, id=name)
         for name, build in BUILD.items()
     ],
 )
+
+
+def outputs_of(model, batch=2, length=5):
+    """Call a model with ones; return its outputs, a flat list."""
+    fed = {}
+    for each in model.inputs:
+        shape = (batch, *(length if size is None else size for size in each.shape[1:]))
+        fed[each.name] = np.ones(shape, each.dtype)
+    alone = None if len(fed) > 1 else next(iter(fed.values()))
+    return keras.tree.flatten(model(fed if alone is None else alone))
+
+
+@every_builder
 def test_all_layers_have_the_dtype_that_was_asked_for(build):
     for dtype in ("mixed_bfloat16", None):
         model = build(dtype=dtype)
@@ -59,3 +74,24 @@ def test_all_layers_have_the_dtype_that_was_asked_for(build):
         assert found == {dtype or "float32"}
         assert {weight.dtype for weight in model.weights} == {"float32"}
         assert keras.config.dtype_policy().name == "float32"
+
+
+# Keras tries every layer, and warns of those without weights.
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method implemented")
+@every_builder
+def test_a_quantized_model_can_be_loaded(build, tmp_path):
+    model = build()
+    model.quantize("int8")
+    expected = outputs_of(model)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert "int8" in {str(weight.dtype) for weight in loaded.weights}
+    for found, wanted in zip(outputs_of(loaded), expected, strict=True):
+        np.testing.assert_array_equal(as_numpy(found), as_numpy(wanted))
+
+
+@pytest.mark.skipif(keras.backend.backend() == "jax", reason="JAX computes in 32 bits by default")
+@every_builder
+def test_a_model_of_float64_gives_float64(build):
+    outputs = outputs_of(build(dtype="float64"))
+    assert {keras.backend.standardize_dtype(each.dtype) for each in outputs} == {"float64"}

@@ -71,6 +71,17 @@ def test_the_picks_are_charged_with_errors_each_against_a_baseline_of_its_own():
     np.testing.assert_allclose(fitted, 2 * (baseline - costs) / 2, atol=1e-6)
 
 
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a graph is TensorFlow's")
+def test_a_graph_takes_batches_of_any_size():
+    import tensorflow as tf
+
+    model, (pictures, _) = build(), examples()
+    signature = [tf.TensorSpec((None, H, W, 1), "float32")]
+    graph = tf.function(lambda x: model(x, training=True), input_signature=signature)
+    for batch in (1, B):
+        assert graph(pictures[:batch])["logits"].shape == (batch, V)
+
+
 def test_it_survives_saving(tmp_path):
     model, (pictures, labels) = build(), examples()
     model.save(tmp_path / "model.keras")
@@ -81,6 +92,9 @@ def test_it_survives_saving(tmp_path):
     for name, value in loaded.predict(pictures, verbose=0).items():
         np.testing.assert_allclose(value, expected[name], atol=1e-6, err_msg=name)
     loaded.fit(pictures, labels, verbose=0)
+    loaded.set_weights(model.get_weights())
+    loaded.save_weights(tmp_path / "loaded.weights.h5")
+    build().load_weights(tmp_path / "loaded.weights.h5")
 
 
 def test_bad_arguments_say_what_was_received():

@@ -145,12 +145,34 @@ def test_repeated_labels_need_a_blank_between_them():
     assert_close(ctc_alignment(*inputs), [[[1, 0, 0], [0, 0, 1]]])
 
 
-def test_an_impossible_alignment_is_all_zero_and_its_loss_large():
+def test_an_impossible_alignment_is_all_zero_and_its_loss_infinite():
     # three labels, or one twice, need three frames
     logits = np.concatenate([some_logits(2, seed)[0] for seed in (0, 1)])
     inputs = inputs_of(logits, [[1, 2, 1], [1, 1, 0]])
     np.testing.assert_array_equal(as_numpy(ctc_alignment(*inputs)), 0)
-    assert (as_numpy(ctc_loss(*inputs)) > 100).all()
+    assert np.isinf(as_numpy(ctc_loss(*inputs))).all()
+
+
+@pytest.mark.parametrize(("zero_infinity", "expected"), [(False, np.inf), (True, 0.0)])
+def test_a_loss_without_an_alignment_is_infinite_or_zero_and_has_no_gradient(
+    zero_infinity, expected
+):
+    # two frames are too few for three labels, and for one label twice; five are enough
+    logits = np.concatenate([some_logits(5, seed)[0] for seed in range(3)])
+    frames = np.array([[True, True, False, False, False]] * 2 + [[True] * 5])
+    _, labels, frames = inputs_of(logits, [[1, 2, 1], [1, 1, 0], [1, 1, 0]], frames)
+
+    def loss(logits):
+        return ctc_loss(logits, labels, frames, zero_infinity)
+
+    losses = as_numpy(loss(ops.convert_to_tensor(logits)))
+    np.testing.assert_array_equal(losses[:2], expected)
+    slopes = gradient(lambda x: ops.sum(loss(x)), logits)[0]
+    np.testing.assert_array_equal(slopes[:2], 0)
+    alone = [ops.convert_to_tensor(logits[2:]), labels[2:], frames[2:]]
+    assert_close(losses[2:], as_numpy(ctc_loss(*alone)))
+    expected = gradient(lambda x: ops.sum(ctc_loss(x, *alone[1:])), logits[2:])[0]
+    assert_close(slopes[2:], expected)
 
 
 def test_an_impossible_sentence_spoils_no_other_of_the_batch():

@@ -1,0 +1,34 @@
+"""Layers that contain layers: what `keras.Model.quantize` did to the inner ones is saved.
+
+Dense(float32) → quantize → Dense(int8 and a scale) → save → load → Dense(int8 and a scale)
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import keras
+
+
+class LayerWithParts(keras.layers.Layer):
+    """A layer whose quantized inner layers are quantized again when it is loaded.
+
+    Keras makes the inner layers of a loaded layer as they were made first, in floating point, so
+    that it cannot give them their quantized weights; its own `MultiHeadAttention` has this fault.
+    """
+
+    def get_build_config(self) -> dict[str, Any] | None:
+        config = super().get_build_config()
+        modes = [part.quantization_mode for part in _innermost(self)]
+        return {**config, "quantized": modes} if config and any(modes) else config
+
+    def build_from_config(self, config: dict[str, Any]) -> None:
+        super().build_from_config(config)
+        for part, mode in zip(_innermost(self), config.get("quantized", ()), strict=False):
+            if mode is not None and part.quantization_mode is None:
+                part.quantize(mode)
+
+
+def _innermost(layer: keras.layers.Layer) -> Iterator[keras.layers.Layer]:
+    """Yield the layers inside a layer that contain no others: those that Keras quantizes."""
+    parts = layer._flatten_layers(include_self=False)
+    return (part for part in parts if len(list(part._flatten_layers())) == 1)
