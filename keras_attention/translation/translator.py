@@ -47,7 +47,7 @@ class Translator:
 
     Attributes:
         run_eagerly: whether to translate without compiled programs, as in Keras' `run_eagerly`:
-            faster for one sentence in a new process, a hundred times slower from then on. By
+            faster for one sentence in a new process, 36 to 100 times slower from then on. By
             default `False`.
 
     Raises:
