@@ -14,14 +14,16 @@ def precise_dtype(*arrays: Array | str) -> str:
     """Return the dtype in which to compute with arrays: float64 if one of them has it, or float32.
 
     Args:
-        *arrays: tensors, or names of dtypes. NumPy arrays count for nothing, since NumPy makes
-            float64 of any list of numbers.
+        *arrays: tensors, or names of dtypes. Lists, numbers and NumPy arrays count for nothing,
+            since NumPy makes float64 of any list of numbers.
 
     Example:
     >>> precise_dtype("float16"), precise_dtype("float64", "float32")
     ('float32', 'float64')
     """
-    dtypes = (getattr(x, "dtype", x) for x in arrays if not isinstance(x, np.ndarray))
+    from_numpy = (np.ndarray, np.generic)
+    tensors = [x for x in arrays if hasattr(x, "dtype") and not isinstance(x, from_numpy)]
+    dtypes = [x.dtype for x in tensors] + [x for x in arrays if isinstance(x, str)]
     return "float64" if "float64" in map(keras.backend.standardize_dtype, dtypes) else "float32"
 
 

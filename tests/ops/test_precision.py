@@ -37,7 +37,8 @@ def softmax(x):
 def test_half_precision_is_widened_and_numpy_does_not_count():
     half = ops.zeros((2,), dtype="float16")
     assert precise_dtype(half) == precise_dtype("bfloat16", half) == "float32"
-    assert precise_dtype(np.zeros(2)) == "float32"
+    for numbers in (np.zeros(2), np.float64(1), [[3.6]], 2.5):
+        assert precise_dtype(numbers) == "float32"
     assert precise_dtype(half, "float64") == "float64"
 
 
