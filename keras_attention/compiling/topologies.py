@@ -109,7 +109,7 @@ def describe(name: str) -> Topology:
         ImportError: JAX or libtpu is missing.
         ValueError: libtpu does not know this slice; the message lists some known ones.
     """
-    match = re.fullmatch(r"([\w ]+):(\d+(?:x\d+){1,2})", name)
+    match = re.fullmatch(r"([\w ]+):([1-9]\d*(?:x[1-9]\d*){1,2})", name)
     if not match:
         raise ValueError(_unknown(name))
     sides = [int(side) for side in match[2].split("x")]
