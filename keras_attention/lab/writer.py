@@ -16,7 +16,7 @@ from keras_attention import __version__
 from keras_attention.decoding import check_options, generate
 from keras_attention.lab.tasks import Characters
 from keras_attention.models import character_attention, continuation, initial_state
-from keras_attention.storage import check_fields, naming, read_json, written_whole
+from keras_attention.storage import check_fields, check_present, naming, read_json, written_whole
 from keras_attention.translation.builders import load_model
 from keras_attention.types import Array
 
@@ -158,11 +158,7 @@ class Writer:
         folder = Path(folder)
         if not folder.is_dir():
             raise FileNotFoundError(f"there is no model folder {folder}")
-        missing = [name for name in (CONFIG_FILE, MODEL_FILE) if not (folder / name).is_file()]
-        if missing:
-            raise FileNotFoundError(
-                f"the model folder {folder} is incomplete: {', '.join(missing)} missing"
-            )
+        check_present(folder, (CONFIG_FILE, MODEL_FILE))
         config = _read_config(folder / CONFIG_FILE)
         model = load_model(folder / MODEL_FILE)
         try:

@@ -11,7 +11,7 @@ from keras import ops
 from keras_attention.layers.base import check_shapes
 from keras_attention.layers.parts import LayerWithParts
 from keras_attention.ops import align_mask
-from keras_attention.ops.precision import precise_dtype
+from keras_attention.ops.precision import precise
 from keras_attention.types import Array, Shape
 
 
@@ -86,7 +86,7 @@ class KerasMultiHeadAttention(LayerWithParts):
             return_attention_scores=True,
             training=training,
         )
-        weights = ops.cast(weights, precise_dtype(weights))
+        weights = precise(weights)
         if mask is not None:
             attends = ops.any(mask, axis=-1, keepdims=True)
             read = ops.where(attends, read, ops.zeros_like(read))

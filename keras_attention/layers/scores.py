@@ -14,7 +14,7 @@ from keras import ops
 from keras_attention import menu
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import project, scores
-from keras_attention.ops.precision import precise_dtype
+from keras_attention.ops.precision import precise
 from keras_attention.types import Array, Shape
 
 
@@ -302,8 +302,7 @@ class FunctionScore(Score):
             self.function.build(query_shape, keys_shape)
 
     def compare(self, query: Array, projected: Array) -> Array:
-        scores = self.function(query, projected)
-        return ops.cast(scores, precise_dtype(scores))
+        return precise(self.function(query, projected))
 
     def get_config(self) -> dict[str, Any]:
         is_layer = isinstance(self.function, keras.layers.Layer)

@@ -19,7 +19,7 @@ from keras_attention.ops import (
     tanh_network,
     uniform_weights,
 )
-from keras_attention.ops.precision import matmul, precise_dtype
+from keras_attention.ops.precision import matmul, precise, precise_dtype
 from keras_attention.types import Array, Shape
 
 
@@ -63,8 +63,7 @@ class StatefulAttention(WeightedLayer, Attention):
         self, value: Array, key: Array | None = None, attention_mask: Array | None = None
     ) -> Memory:
         key = value if key is None else key
-        projected = project(key, self.key_kernel) + self.bias
-        projected = ops.cast(projected, precise_dtype(projected))
+        projected = precise(project(key, self.key_kernel) + self.bias)
         return Memory(projected, value, full_mask(value, attention_mask))
 
     def attend(

@@ -83,7 +83,7 @@ def _shares(places, length, size, scales):
 
 
 def normal_log_probability(sample: Array, mean: Array, deviation: float) -> Array:
-    """Return ln N(l; m, σ² I) of samples and means (…, N): (…), float32.
+    """Return ln N(l; m, σ² I) of samples and means (…, N): (…), at least float32.
 
     Args:
         sample: l, as drawn; clipping would change its density.

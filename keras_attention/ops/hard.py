@@ -9,7 +9,7 @@ from typing import NamedTuple
 from keras import ops
 
 from keras_attention.ops.masks import UNREACHABLE, align_mask, masked_softmax
-from keras_attention.ops.precision import at_least, matmul, precise_dtype
+from keras_attention.ops.precision import at_least, matmul, precise
 from keras_attention.types import Array
 
 _SMALLEST = 1e-30  # keeps the logarithm of a probability finite; a normal float32
@@ -109,9 +109,9 @@ def marginal_log_likelihood(weights: Array, log_likelihoods: Array) -> Array:
         log_likelihoods: log p(y | z) of each position, (…, S).
 
     Returns:
-        (…), float32, in nats.
+        (…), at least float32, in nats.
     """
-    weights = ops.cast(weights, precise_dtype(weights))
+    weights = precise(weights)
     log_weights = ops.where(weights > 0, _log(weights), UNREACHABLE)
     return ops.logsumexp(log_weights + ops.cast(log_likelihoods, weights.dtype), axis=-1)
 

@@ -22,7 +22,7 @@ def predicted_centres(query: Array, kernel: Array, v: Array, lengths: Array) -> 
         lengths: S of each sentence, without padding, (B, 1) or (B, T).
 
     Returns:
-        Centres p (B, T), float32, between 0 and S. Positions count from 0.
+        Centres p (B, T), at least float32, between 0 and S. Positions count from 0.
     """
     hidden = ops.tanh(project(query, kernel))
     dtype = precise_dtype(hidden)
@@ -53,7 +53,7 @@ def gaussian(centres: Array, length: int, half_width: float) -> Array:
         half_width: D > 0.
 
     Returns:
-        Factors (B, T, S), float32, 1 at the centre.
+        Factors (B, T, S), at least float32, 1 at the centre.
     """
     return ops.exp(-0.5 * ops.square(_distances(centres, length) / (half_width / 2)))
 

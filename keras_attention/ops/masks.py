@@ -6,7 +6,7 @@ weights_j = m_j exp(s_j) / Σ_i m_i exp(s_i),   and 0 where every m is False
 import keras
 from keras import ops
 
-from keras_attention.ops.precision import precise_dtype
+from keras_attention.ops.precision import precise
 from keras_attention.types import Array
 
 UNREACHABLE = -1e9  # below any score of a network, yet finite, so that no NaN arises
@@ -93,7 +93,7 @@ def masked_softmax(
     Returns:
         Weights, at least float32, in the shape of the scores.
     """
-    scores = ops.cast(scores, precise_dtype(scores))
+    scores = precise(scores)
     if 0 in scores.shape:  # no backend takes the maximum of nothing
         return scores
     if mask is not None:

@@ -27,6 +27,11 @@ def precise_dtype(*arrays: Array | str) -> str:
     return "float64" if "float64" in map(keras.backend.standardize_dtype, dtypes) else "float32"
 
 
+def precise(x: Array) -> Array:
+    """Return an array in at least float32."""
+    return ops.cast(x, precise_dtype(x))
+
+
 def matmul(left: Array, right: Array) -> Array:
     """Multiply (…, T, K) and (…, K, S): (…, T, S).
 

@@ -18,7 +18,7 @@ import math
 
 from keras import ops
 
-from keras_attention.ops.precision import at_least, matmul, precise_dtype
+from keras_attention.ops.precision import at_least, matmul, precise, precise_dtype
 from keras_attention.ops.projections import project
 from keras_attention.types import Array
 
@@ -33,7 +33,7 @@ def dot(query: Array, keys: Array) -> Array:
         keys: (…, S, K).
 
     Returns:
-        Scores (…, T, S), float32.
+        Scores (…, T, S), at least float32.
     """
     dtype = precise_dtype(query, keys)
     return matmul(ops.cast(query, dtype), ops.swapaxes(ops.cast(keys, dtype), -1, -2))
@@ -50,9 +50,9 @@ def scaled_dot(query: Array, keys: Array) -> Array:
         keys: (…, S, K).
 
     Returns:
-        Scores (…, T, S), float32.
+        Scores (…, T, S), at least float32.
     """
-    return dot(ops.cast(query, precise_dtype(query)) / math.sqrt(query.shape[-1]), keys)
+    return dot(precise(query) / math.sqrt(query.shape[-1]), keys)
 
 
 def cosine(
@@ -71,14 +71,14 @@ def cosine(
         projected: whether `keys` are already the output of `direction`.
 
     Returns:
-        Scores (…, T, S), float32, between −β and β.
+        Scores (…, T, S), at least float32, between −β and β.
     """
     return strength * dot(direction(query), keys if projected else direction(keys))
 
 
 def direction(vectors: Array) -> Array:
-    """Divide vectors (…, K) by their length, or by 0.001 if they are shorter; float32."""
-    vectors = ops.cast(vectors, precise_dtype(vectors))
+    """Divide vectors (…, K) by their length, or by 0.001 if they are shorter."""
+    vectors = precise(vectors)
     squared = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
     return vectors * ops.rsqrt(at_least(squared, _SHORTEST**2))
 
@@ -92,7 +92,7 @@ def general(query: Array, keys: Array, kernel: Array) -> Array:
         kernel: W, (Q, K); the widths may differ.
 
     Returns:
-        Scores (B, T, S), float32.
+        Scores (B, T, S), at least float32.
     """
     return dot(project(query, kernel), keys)
 
@@ -110,7 +110,7 @@ def concat(query: Array, keys: Array, kernel: Array, v: Array, projected: bool =
         projected: as for `additive`; U is the part of the kernel that multiplies the keys.
 
     Returns:
-        Scores (B, T, S), float32.
+        Scores (B, T, S), at least float32.
     """
     width = query.shape[-1]
     return additive(query, keys, kernel[:width], kernel[width:], v, projected)
@@ -138,7 +138,7 @@ def additive(
             same memory at every step computes them once.
 
     Returns:
-        Scores (B, T, S), float32.
+        Scores (B, T, S), at least float32.
     """
     keys = keys if projected else project(keys, key_kernel)
     return tanh_network(project(query, query_kernel), keys, v)
@@ -168,7 +168,7 @@ def two_layer(
         projected: as for `concat`.
 
     Returns:
-        Scores (B, T, S), float32.
+        Scores (B, T, S), at least float32.
     """
     width = query.shape[-1]
     keys = keys if projected else project(keys, kernel[width:])
@@ -185,7 +185,7 @@ def tanh_network(projected_query: Array, projected_keys: Array, v: Array) -> Arr
         v: (units,).
 
     Returns:
-        Scores (B, T, S), float32.
+        Scores (B, T, S), at least float32.
     """
     dtype = precise_dtype(projected_query, projected_keys)
     projected_query = ops.expand_dims(ops.cast(projected_query, dtype), 2)
@@ -203,10 +203,9 @@ def location(query: Array, kernel: Array, length: int) -> Array:
             `location_mask`.
 
     Returns:
-        Scores (B, T, S), float32.
+        Scores (B, T, S), at least float32.
     """
-    scores = project(query, kernel)
-    scores = ops.cast(scores, precise_dtype(scores))
+    scores = precise(project(query, kernel))
     columns = ops.minimum(ops.arange(length), kernel.shape[-1] - 1)
     return ops.take(scores, columns, axis=-1)
 

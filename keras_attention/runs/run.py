@@ -331,16 +331,13 @@ def check_size(
     rows = -(-rows // parts)
     weights = 3 * least_weights(builder)
     batch = rows * (sum(shape) * settings.units + shape[1] * len(target_vocabulary))
-    sizes = [f"{name} {value:,}" for name, value in builder["arguments"].items() if _counts(value)]
+    numbers = {"vocabulary": settings.vocabulary, "units": settings.units, **settings.choices}
+    sizes = [f"{name} {value:,}" for name, value in numbers.items() if type(value) is int]
     check_memory(
         BYTES * (weights + batch),
         f"training a model {settings.model} with {', '.join(sizes)} and {rows:,} sentences in a "
         "batch",
     )
-
-
-def _counts(value):
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def build(

@@ -17,7 +17,14 @@ import numpy as np
 
 from keras_attention import __version__
 from keras_attention.menu import TRANSLATORS
-from keras_attention.storage import bundled, check_archive, check_files, sha256_of, written_whole
+from keras_attention.storage import (
+    bundled,
+    check_archive,
+    check_files,
+    check_present,
+    sha256_of,
+    written_whole,
+)
 from keras_attention.text import KINDS, Vocabulary, WordPieces
 from keras_attention.translation.builders import build, load_model
 from keras_attention.translation.configuration import (
@@ -118,16 +125,12 @@ def read(folder: Path | str) -> Parts:
 
     Raises:
         FileNotFoundError: the folder or one of its files is missing; the message says which.
-        ValueError: a newer version wrote it, or a file has changed since; the message names it.
+        ValueError: another version of the format wrote it, or a file has changed since; the
+            message names it.
     """
     folder = folder_of(folder)
     weights = WEIGHTS_FILE if (folder / WEIGHTS_FILE).is_file() else MODEL_FILE
-    names = (CONFIG_FILE, weights, CONTEXT_FILE, TARGET_FILE)
-    missing = [name for name in names if not (folder / name).is_file()]
-    if missing:
-        raise FileNotFoundError(
-            f"the model folder {folder} is incomplete: {', '.join(missing)} missing"
-        )
+    check_present(folder, (CONFIG_FILE, weights, CONTEXT_FILE, TARGET_FILE))
     config = read_config(folder, TranslatorFields)
     _check_names(config, folder / CONFIG_FILE)
     check_files(folder, config["files"])

@@ -416,7 +416,7 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(settings):
 
 def test_the_vocabularies_count_where_memory_is_short(tiny_run, tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "machine_memory", lambda: 50_000)
-    with pytest.raises(ValueError, match=r"context_vocabulary_size [\d]+, target_.* 0\.0 GB"):
+    with pytest.raises(ValueError, match=r"rnn with vocabulary [\d,]+, units .* 0\.0 GB"):
         runs.train(tiny_run.train, tiny_run.validation, tmp_path / "run", tiny_run.settings)
     assert files(tmp_path) == []
 
