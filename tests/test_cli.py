@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import zipfile
@@ -40,7 +41,9 @@ def run(monkeypatch, tmp_path, capsys):
             status = exit_.code or 0
         return (status, *capsys.readouterr())
 
-    return call
+    before = signal.getsignal(signal.SIGTERM)
+    yield call
+    signal.signal(signal.SIGTERM, before)
 
 
 def assert_one_line(status, errors):
@@ -713,3 +716,22 @@ def test_an_interruption_is_one_line(run, monkeypatch):
 
     monkeypatch.setattr(corpora, "load", interrupted)
     assert run("train", "--out", "new") == (130, "", "keras-attention: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "word"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
+)
+def test_a_run_that_is_ended_says_how_to_go_on(run, monkeypatch, number, status, word):
+    def train(pairs, validation_pairs, folder, *arguments, **options):
+        folder.mkdir()
+        (folder / "config.json").write_text("{}")
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(runs, "train", train)
+    ended, _, errors = run("train", "--corpus", "bundled", "--out", "new")
+    assert ended == status
+    assert errors == (
+        "Finished epochs are kept. Go on with: keras-attention train --resume --out new\n"
+        f"keras-attention: {word}\n"
+    )

@@ -5,6 +5,7 @@ exit code 2. Keras is imported inside the commands, so that `--help` answers at 
 """
 
 import os
+import signal
 import sys
 from typing import Any
 
@@ -24,6 +25,9 @@ from keras_attention.cli import (
     view,
     write,
 )
+
+INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
+ENDS = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}  # words for exit codes
 
 app = typer.Typer(
     name="keras-attention",
@@ -61,9 +65,15 @@ def _silence_native_logs():
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
+def _terminate(signal_number, frame):
+    """End as after Ctrl-C: what is half-written is removed, and what is finished is kept."""
+    sys.exit(TERMINATED)
+
+
 def main() -> None:
     """Run the command line."""
     _silence_native_logs()
+    signal.signal(signal.SIGTERM, _terminate)
     usage_error: Any = typer.BadParameter.__base__  # its name depends on the version of Typer
     try:
         status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
@@ -74,9 +84,11 @@ def main() -> None:
     except MemoryError as error:
         _fail(f"out of memory: {error}")
     except (KeyboardInterrupt, typer.Abort):
-        status = 130
-    if status == 130:
-        print("keras-attention: interrupted", file=sys.stderr)
+        status = INTERRUPTED
+    except SystemExit as end:
+        status = end.code
+    if status in ENDS:
+        print(f"keras-attention: {ENDS[status]}", file=sys.stderr)
     if status:
         sys.exit(status)
 

@@ -1,5 +1,6 @@
 """`keras-attention train`: from sentence pairs to a folder with a translator."""
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -90,10 +91,20 @@ def train(
     from keras_attention.distribution import Processes, supervised
 
     joint = Processes(coordinator, process_id, processes, timeout)
-    if joint.are_several:
-        supervised(lambda: _train(arguments, joint), joint)
-    else:
-        _train(arguments, joint)
+    try:
+        if joint.are_several:
+            supervised(lambda: _train(arguments, joint), joint)
+        else:
+            _train(arguments, joint)
+    except (KeyboardInterrupt, SystemExit):
+        from keras_attention.translation.configuration import CONFIG_FILE
+
+        if (out / CONFIG_FILE).is_file():  # the run has begun
+            print(
+                f"Finished epochs are kept. Go on with: keras-attention train --resume --out {out}",
+                file=sys.stderr,
+            )
+        raise
 
 
 def _train(arguments, processes):

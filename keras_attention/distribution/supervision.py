@@ -80,6 +80,8 @@ def _work(function, report, log, life):
         os.write(report, json.dumps([type(error).__name__, str(error)[:4000]]).encode())
     except KeyboardInterrupt:
         status = _INTERRUPTED
+    except SystemExit as end:
+        status = end.code
     except BaseException:
         traceback.print_exc(file=sys.stderr)
     finally:

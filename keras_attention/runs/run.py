@@ -1,7 +1,7 @@
 """One training run: from a corpus to a folder with the model and all other results."""
 
 from collections.abc import Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from keras_attention.distribution.strategies import Distribution
 from keras_attention.plotting import plot_history
 from keras_attention.runs.callbacks import TranslateEachEpoch
 from keras_attention.runs.settings import Settings
-from keras_attention.storage import check_memory, naming, remove, written_whole
+from keras_attention.storage import check_memory, locked, naming, remove, written_whole
 from keras_attention.text import KINDS, SPECIAL_WORDS
 from keras_attention.training import (
     RunCheckpoint,
@@ -95,6 +95,7 @@ def train(
         The `Translator`.
 
     Raises:
+        BlockingIOError: another process trains in the folder.
         ConnectionError: another process was lost, see `keras_attention.distribution.Processes`.
         FileExistsError: the folder holds a run, and `resume` is not set.
         FileNotFoundError: there is nothing to resume.
@@ -118,20 +119,20 @@ def train(
         lambda: _number_of_shapes(folder, settings, resume)
     )
     distribution.check_same({**config, "sources": None})
-    with _begun(folder, config, resume) if distribution.is_first else nullcontext():
-        run = _prepare(pairs, folder, settings, config["shapes"], distribution, verbose)
-        if watched or bleu_sample:
-            sample = _sample(validation_pairs, bleu_sample)
-            run.callbacks.append(
-                TranslateEachEpoch(
+    with ExitStack() as held:
+        distribution.processes.of_first(lambda: held.enter_context(locked(folder)))
+        with _begun(folder, config, resume) if distribution.is_first else nullcontext():
+            run = _prepare(pairs, folder, settings, config["shapes"], distribution, verbose)
+            if watched or bleu_sample:
+                follower = TranslateEachEpoch(
                     Translator(run.model, *run.vocabularies),
                     folder / WATCHED_FOLDER,
                     sentences=watched,
-                    sample=sample,
+                    sample=_sample(validation_pairs, bleu_sample),
                 )
-            )
-    _fit(run, settings, distribution, verbose)
-    return _finish(run, folder, settings, config, distribution)
+                run.callbacks.append(follower)
+        _fit(run, settings, distribution, verbose)
+        return _finish(run, folder, settings, config, distribution)
 
 
 class _Run(NamedTuple):
@@ -277,7 +278,9 @@ def read_settings(folder: Path | str) -> dict[str, Any]:
         ValueError: its configuration is damaged or has another format.
     """
     if not (Path(folder) / CONFIG_FILE).is_file():
-        raise FileNotFoundError(f"{folder} holds no run to resume")
+        raise FileNotFoundError(
+            f"{folder} holds no run to resume; without --resume a new one begins there"
+        )
     config = _read_run(folder)
     return {**config["settings"], "sources": config["sources"]}
 
@@ -436,7 +439,8 @@ def _number_of_shapes(folder, settings, resume):
 def _begun(folder, config, resume):
     """Check the folder of a run before any lengthy work, and write its configuration."""
     if resume:
-        if (folder / HISTORY_FILE).is_file() and not (folder / CHECKPOINTS).is_dir():
+        if (folder / HISTORY_FILE).is_file():
+            remove(folder / CHECKPOINTS)  # what is left of them, if the run was killed at its end
             raise ValueError(f"the run in {folder} has finished; there is nothing to resume")
         _check_same_run(folder, config)
         yield
@@ -467,13 +471,13 @@ def _check_same_run(folder, config, may_differ=("epochs", "sources")):
 
 
 def _leave(folder, translator, checkpoint):
-    """Write the translator, the history and the curves, and remove the checkpoints."""
-    vocabularies = translator.context_vocabulary, translator.target_vocabulary
-    parts = Parts(translator.model, *vocabularies, translator.config)
-    write(folder, parts, history=checkpoint.history)
+    """Write the curves, the translator and the history, and remove the checkpoints."""
     plot_history(
         {name: curve for name, curve in checkpoint.history.items() if "masked" in name},
         monitor=checkpoint.monitor,
         path=folder / CURVES_FILE,
     )
+    vocabularies = translator.context_vocabulary, translator.target_vocabulary
+    parts = Parts(translator.model, *vocabularies, translator.config)
+    write(folder, parts, history=checkpoint.history)
     remove(folder / CHECKPOINTS)

@@ -7,6 +7,7 @@ checked against types; and what does not fit into memory is refused before it is
 from keras_attention.storage.downloads import download
 from keras_attention.storage.files import remove, written_whole
 from keras_attention.storage.hashes import check_files, check_present, sha256_of
+from keras_attention.storage.locks import locked
 from keras_attention.storage.memory import check_archive, check_memory, machine_memory
 from keras_attention.storage.package_data import bundled
 from keras_attention.storage.schemas import check_fields, check_hints, check_type, naming, read_json
@@ -21,6 +22,7 @@ __all__ = [
     "check_present",
     "check_type",
     "download",
+    "locked",
     "machine_memory",
     "naming",
     "read_json",

@@ -17,6 +17,7 @@ from keras_attention.storage import (
     check_type,
     naming,
     read_json,
+    remove,
     sha256_of,
     written_whole,
 )
@@ -174,8 +175,8 @@ class RunCheckpoint(keras.callbacks.Callback):
         return history
 
     def _write(self):
-        before = self.last()
-        with written_whole(self.folder / f"epoch-{self.epochs:05d}") as folder:
+        before, last = self.last(), self.folder / f"epoch-{self.epochs:05d}"
+        with written_whole(last) as folder:
             folder.mkdir()
             self.model.save(folder / MODEL_FILE)
             is_best = self.best_epoch == self.epochs - 1
@@ -183,5 +184,6 @@ class RunCheckpoint(keras.callbacks.Callback):
             (folder / HISTORY_FILE).write_text(json.dumps(self.history))
             hashes = {name: sha256_of(folder / name) for name in FILES}
             (folder / HASHES_FILE).write_text(json.dumps(hashes))
-        if before:
-            shutil.rmtree(before)
+        for path in self.folder.iterdir():  # the epoch before, and what a kill has left
+            if path != last:
+                remove(path)

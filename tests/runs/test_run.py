@@ -18,7 +18,7 @@ pytest.importorskip("tensorflow")
 from keras_attention import corpora, runs
 from keras_attention.corpora import Pair
 from keras_attention.runs.settings import Settings
-from keras_attention.storage import memory, sha256_of
+from keras_attention.storage import locked, memory, sha256_of
 from keras_attention.text import normalize
 from keras_attention.translation import evaluation
 from keras_attention.translation.translator import Translator
@@ -242,6 +242,21 @@ def test_a_finished_run_is_not_resumed(tiny_run):
     arguments = (tiny_run.train, tiny_run.validation, tiny_run.folder, tiny_run.settings)
     with pytest.raises(ValueError, match="has finished; there is nothing to resume"):
         runs.train(*arguments, resume=True)
+
+
+def test_a_run_killed_while_it_removed_its_checkpoints_has_finished(tiny_run, tmp_path):
+    run = Path(shutil.copytree(tiny_run.folder, tmp_path / "run"))
+    (run / "checkpoints" / "epoch-00004").mkdir(parents=True)
+    with pytest.raises(ValueError, match="has finished; there is nothing to resume"):
+        runs.train(tiny_run.train, tiny_run.validation, run, tiny_run.settings, resume=True)
+    assert files(run) == RUN_FILES
+
+
+def test_a_folder_that_another_process_writes_to_is_refused(tiny_run, killed):
+    before = files(killed)
+    with locked(killed), pytest.raises(BlockingIOError, match="another process is writing to"):
+        runs.train(tiny_run.train, tiny_run.validation, killed, tiny_run.settings, resume=True)
+    assert files(killed) == before
 
 
 def test_nothing_is_not_resumed(tiny_run, tmp_path):

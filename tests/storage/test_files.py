@@ -1,4 +1,6 @@
 import errno
+import os
+from pathlib import Path
 
 import pytest
 
@@ -96,3 +98,26 @@ def test_remove_deletes_files_and_folders_and_does_not_mind_that_there_is_none(t
     for name in ("folder", "file", "none"):
         remove(tmp_path / name)
     assert names(tmp_path) == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="what is a descriptor's file?")
+def test_what_appears_has_reached_the_disk(tmp_path, monkeypatch):
+    reached, appeared = set(), []
+
+    def fsync(descriptor):
+        reached.add(Path(f"/proc/self/fd/{descriptor}").resolve())
+
+    def replace(source, destination, actually=os.replace):
+        appeared.append([path for path in (source, *source.glob("**/*")) if path not in reached])
+        reached.discard(tmp_path)
+        actually(source, destination)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    with written_whole(tmp_path / "epoch") as folder:
+        (folder / "deep").mkdir(parents=True)
+        (folder / "deep" / "model").write_text("weights")
+    with written_whole(tmp_path / "notes.txt") as path:
+        path.write_text("all")
+    assert appeared == [[], []]
+    assert tmp_path in reached  # the new name

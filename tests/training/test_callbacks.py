@@ -140,7 +140,10 @@ def test_a_history_of_another_form_is_an_error(tmp_path, history, message):
 
 
 def test_only_the_last_checkpoint_is_kept(tmp_path):
-    run_epochs(RunCheckpoint(tmp_path), [3.0, 2.0, 1.0])
+    run_epochs(RunCheckpoint(tmp_path), [3.0, 2.0])
+    (tmp_path / "epoch-00001").mkdir()  # a kill has left half of it
+    (tmp_path / ".partial-epoch-00003").mkdir()
+    run_epochs(RunCheckpoint(tmp_path), [1.0])
     assert [path.name for path in tmp_path.iterdir()] == ["epoch-00003"]
     names = sorted(path.name for path in (tmp_path / "epoch-00003").iterdir())
     assert names == ["best.keras", "history.json", "model.keras", "sha256.json"]
