@@ -388,6 +388,17 @@ def test_unknown_words_are_named_and_the_rest_is_translated(run, loaded, sentenc
     assert errors == f"the model does not know “{'z' * 40}…”\n"
 
 
+def test_what_commands_a_terminal_is_shown_and_not_sent(run, tiny_run, sentences, tmp_path):
+    hostile = "zz\x1b]0;title\x07\x9b2J\u202e"
+    seen = "zz␛]0;title␇�2J�"
+    _, out, errors = run("translate", tiny_run.folder, f"{sentences[0]} {hostile}")
+    assert not set("\x1b\x07\x9b\u202e") & set(out + errors)
+    assert "does not know" in errors
+    status, _, errors = run("translate", tmp_path / hostile, sentences[0])
+    assert_one_line(status, errors)
+    assert seen in errors
+
+
 def test_a_text_longer_than_the_model_takes_is_one_line_with_a_picture_a_part(
     run, loaded, sentences, tmp_path
 ):

@@ -25,6 +25,7 @@ from keras_attention.cli import (
     view,
     write,
 )
+from keras_attention.cli.console import printable
 
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 ENDS = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}  # words for exit codes
@@ -94,5 +95,6 @@ def main() -> None:
 
 
 def _fail(error):
-    print(f"keras-attention: error: {' '.join(str(error).split())}", file=sys.stderr)
+    line = " ".join(str(error).split())
+    print(printable(f"keras-attention: error: {line}"), file=sys.stderr)
     sys.exit(2)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from keras_attention.cli.console import warn_of_unknown
+from keras_attention.cli.console import printable, warn_of_unknown
 from keras_attention.cli.options import (
     DEFAULT,
     TRANSLATOR_HELP,
@@ -55,10 +55,10 @@ def attribute(
     if translation.parts:
         raise ValueError(f"the sentence is too long: it has {len(translation.parts)} parts")
     shown = attributions.attribute(translator, translation, method)
-    print(translation.text)
+    print(printable(translation.text))
     warn_of_unknown(translation)
     for word, source, part in attributions.named_words(shown):
-        print(f"  {word}\t{source}\t{part:.2f}")
+        print(printable(f"  {word}\t{source}\t{part:.2f}"))
     if plot:
         shown.plot(plot, scale=method)
         print(f"Map: {plot}", file=sys.stderr)

@@ -12,6 +12,17 @@ if TYPE_CHECKING:  # it loads Keras, which the commands import only when they ne
     from keras_attention.translation.translator import Translator
 
 FEW_SENTENCES = 4
+# Pictures of the characters that command a terminal, and � for those that turn the writing round
+_SEEN = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"} | {0x7F: "␡"}
+_SEEN |= dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "�")
+
+
+def printable(text: str) -> str:
+    """Return a text as a terminal may print it: what would command the terminal can be seen.
+
+    Sentences, models and messages may come from anywhere, and hold escape sequences.
+    """
+    return text.translate(_SEEN)
 
 
 def print_report(report: "Report") -> None:
@@ -63,7 +74,7 @@ def numbered(path: Path, count: int) -> list[Path]:
 def warn_of_unknown(translation: "Translation") -> None:
     """Name on stderr the words of a sentence that the model does not know."""
     if translation.unknown_words:
-        print(translation.remark_on_unknown, file=sys.stderr)
+        print(printable(translation.remark_on_unknown), file=sys.stderr)
 
 
 def progress(description: str) -> Callable[[Iterable[Any]], Iterable[Any]]:

@@ -8,6 +8,7 @@ import typer
 from keras_attention.cli.console import (
     numbered,
     print_report,
+    printable,
     verbosity,
     warn_of_unknown,
     without_compiling,
@@ -66,7 +67,7 @@ def _translate(sentences, plot):
     drawn = [each for translation in translations for each in translation.sentences]
     for path, translation in zip(numbered(plot, len(drawn)), drawn, strict=True):
         translation.plot_alignment(path)
-        print(f"  {translation.source}\n  → {translation.text}\n  Attention: {path}\n")
+        print(printable(f"  {translation.source}\n  → {translation.text}\n  Attention: {path}\n"))
         warn_of_unknown(translation)
 
 
@@ -97,7 +98,7 @@ def _learn(sentence, plot, out):
         f"alignment; the attention has {rates.attention:.3f}, a diagonal {rates.diagonal:.3f})"
     )
     (translation, *_) = translator(sentence).sentences
-    print(f"\n  {translation.source}\n  → {translation.text}\n")
+    print(printable(f"\n  {translation.source}\n  → {translation.text}\n"))
     warn_of_unknown(translation)
     translation.plot_alignment(plot)
     print(f"Attention: {plot}")

@@ -10,6 +10,7 @@ import typer
 from keras_attention.cli.console import (
     lines_of_standard_input,
     numbered,
+    printable,
     progress,
     warn_of_unknown,
     without_compiling,
@@ -199,9 +200,9 @@ def _print(translation, as_json, n_best):
         print(json.dumps(translation.to_dict(), ensure_ascii=False))
     elif n_best > 1:
         for candidate in translation.candidates:
-            print(f"{candidate.score:.4f}\t{candidate.text}")
+            print(f"{candidate.score:.4f}\t{printable(candidate.text)}")
     else:
-        print(translation.text)
+        print(printable(translation.text))
     if not translation.finished and not as_json:
         print(
             f"stopped after {len(translation.target_tokens)} tokens, before the end: "

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from keras_attention.cli.console import numbered, warn_of_unknown
+from keras_attention.cli.console import numbered, printable, warn_of_unknown
 from keras_attention.cli.options import (
     DEFAULT,
     TRANSLATOR_HELP,
@@ -65,7 +65,7 @@ def view(
         raise ValueError(f"expected one sentence in quotes, got {len(sentences)}")
     translator = Translator.load(chosen)
     translation = translator(sentences[0], **search)
-    print(translation.text)
+    print(printable(translation.text))
     warn_of_unknown(translation)
     pages = numbered(out, len(translation.sentences))
     for page, part in zip(pages, translation.sentences, strict=True):

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from keras_attention.cli.console import printable
+
 
 def _of_draws(description):
     return typer.Option(help=description, rich_help_panel="Which characters")
@@ -38,4 +40,4 @@ def write(
     options: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     check_writing(prompt, length, seed, **options)
     writer = Writer.load(run)
-    print(prompt + writer(prompt, length, seed=seed, **options))
+    print(printable(prompt + writer(prompt, length, seed=seed, **options)))

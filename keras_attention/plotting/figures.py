@@ -102,7 +102,7 @@ def boxes_for(texts: Sequence[str]) -> dict[int, str]:
         font = findfont(FontProperties(family=[family]))
         missing.difference_update(get_font(font).get_charmap())
     if missing:
-        letters = " ".join(map(chr, sorted(missing)))
+        letters = " ".join(_named(letter) for letter in map(chr, sorted(missing)))
         warnings.warn(
             f"the font has no {letters}: drawn as □. Name one that has them in "
             'matplotlib.rcParams["font.family"], such as ["DejaVu Sans", "Noto Sans CJK JP"]',
@@ -110,6 +110,10 @@ def boxes_for(texts: Sequence[str]) -> dict[int, str]:
             stacklevel=3,
         )
     return dict.fromkeys(missing, "□")
+
+
+def _named(letter):
+    return letter if letter.isprintable() else f"U+{ord(letter):04X}"
 
 
 def page_style(dark: bool = False) -> AbstractContextManager[None]:

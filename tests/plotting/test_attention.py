@@ -7,6 +7,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from keras_attention.plotting import plot_attention
+from keras_attention.plotting.figures import boxes_for
 
 CONTEXT = ["¿", "Todavía", "está", "en", "casa"]
 TARGET = ["still", "at", "home"]
@@ -121,6 +122,11 @@ def test_words_are_one_visible_line_and_not_too_long(ax):
     context = ["a" * 20, "b" * 21, " ", "two\nlines", "e\u0301l"]
     plot_attention(WEIGHTS, context, TARGET, ax=ax)
     assert labels(ax.xaxis) == ["a" * 20, "b" * 19 + "…", "␣", "two lines", "él"]
+
+
+def test_a_letter_that_cannot_be_printed_is_named_by_its_number():
+    with pytest.warns(UserWarning, match=r"the font has no U\+0080: drawn as □"):
+        assert boxes_for(["a\x80"]) == {0x80: "□"}
 
 
 def test_letters_that_the_font_lacks_are_boxes_and_one_warning_names_them(tmp_path):
