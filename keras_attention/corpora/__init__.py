@@ -6,6 +6,7 @@ from keras_attention.corpora.grammar import AlignedPair, Grammar
 from keras_attention.corpora.shapes import BUCKETS, LONGEST, MOST_SHAPES, bucket_of, fit_shapes
 from keras_attention.corpora.sources import LANGUAGES, Pair, download_spa_eng, load, read_pairs
 from keras_attention.corpora.splits import Split, fingerprint, split
+from keras_attention.corpora.variations import Variations
 
 __all__ = [
     "AlignedPair",
@@ -24,6 +25,7 @@ __all__ = [
     "MOST_SHAPES",
     "bucket_of",
     "fit_shapes",
+    "Variations",
     "ROWS",
     "Batches",
 ]

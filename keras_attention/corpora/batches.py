@@ -8,6 +8,7 @@ import keras
 import numpy as np
 
 from keras_attention.corpora.shapes import LONGEST, MOST_SHAPES, first_that_holds, fit_shapes
+from keras_attention.corpora.variations import Variations
 from keras_attention.text import START, Tokens, shortened
 
 ROWS = 16  # with `batch_tokens`, B is a multiple of this, so that devices can divide a batch
@@ -154,10 +155,22 @@ class Batches:
         Raises:
             ValueError: the batches do not divide into n equal parts.
         """
+        self.check_part(part)
         plan = self._plan()
-        return self._for_backend(Planned(self, len(plan), plan.__getitem__, part))
 
-    def shuffled(self, seed: int = 0, start: int = 0, part: tuple[int, int] = (0, 1)) -> Any:
+        def planned(index: int) -> tuple:
+            shape, rows = plan[index]
+            return self.batch(shape, rows, part)
+
+        return _for_fit(Planned(planned, len(plan)), self._fixed_rows(part))
+
+    def shuffled(
+        self,
+        seed: int = 0,
+        start: int = 0,
+        part: tuple[int, int] = (0, 1),
+        variations: Variations | None = None,
+    ) -> Any:
         """Return batches without end, shuffled anew at every pass, for training.
 
         Args:
@@ -166,6 +179,8 @@ class Batches:
             start: number of the first batch, so that a run can continue where it stopped.
             part: (i, n): only the i-th of n equal parts of each batch, counted from 0. The n parts
                 have the same length at every step, and together they are the batch.
+            variations: the ids of each pass, in place of those of these `Batches`. What is longer
+                than the largest shape is left out. A pass still has this many batches.
 
         Returns:
             What `fit` takes: a `keras.utils.PyDataset`, or on TensorFlow a `tf.data.Dataset`.
@@ -173,16 +188,31 @@ class Batches:
         Raises:
             ValueError: the batches do not divide into n equal parts.
         """
+        self.check_part(part)
 
         @lru_cache(maxsize=2)
-        def plan(number: int) -> list:
-            return self._plan(np.random.default_rng((seed, number)))
+        def pass_of(number: int) -> tuple["Batches", list]:
+            batches = self if variations is None else self._of_ids(*variations.ids(number))
+            return batches, batches._plan(np.random.default_rng((seed, number)))
 
         def planned(index: int) -> tuple:
             number, place = divmod(start + index, len(self))
-            return plan(number)[place]
+            batches, plan = pass_of(number)
+            shape, rows = plan[place % len(plan)]
+            return batches.batch(shape, rows, part)
 
-        return self._for_backend(Planned(self, None, planned, part))
+        return _for_fit(Planned(planned), self._fixed_rows(part))
+
+    def _fixed_rows(self, part):
+        """Return the number of sentences in a part of every batch; None: it differs."""
+        return self.batch_size // part[1] if self.batch_tokens is None else None
+
+    def _of_ids(self, context_ids, target_ids):
+        """Batch other ids in the same shapes, without those that are too long."""
+        lengths = np.stack(_lengths(context_ids, target_ids), axis=1)
+        fits = np.all(lengths <= np.array(self.shapes[-1]), axis=1)
+        ids = context_ids[fits], target_ids[fits]
+        return Batches(*ids, self.batch_size, batch_tokens=self.batch_tokens, shapes=self.shapes)
 
     def _plan(self, rng=None):
         """List (shape, rows) of every batch of a pass, shuffled by `rng` if there is one."""
@@ -224,57 +254,44 @@ class Batches:
                 f"for batches of {', '.join(map(str, sorted(sizes)))}"
             )
 
-    def _for_backend(self, planned: "Planned") -> Any:
-        """Return planned batches as `fit` takes them."""
-        if keras.backend.backend() != "tensorflow":
-            return planned
-        import tensorflow as tf
-
-        # Keras would fix the shapes of a PyDataset to what its first two batches have in common.
-        size = self.batch_size // planned.part[1] if self.batch_tokens is None else None
-        ids = tf.TensorSpec((size, None), tf.int32)
-        signature = ({"context": ids, "target": ids}, ids)
-        dataset = tf.data.Dataset.from_generator(lambda: iter(planned), output_signature=signature)
-        if planned.num_batches is not None:
-            dataset = dataset.apply(tf.data.experimental.assert_cardinality(planned.num_batches))
-        # There is nothing to tune, and the thread for tuning wakes only at intervals that double up
-        # to a minute; an iterator could not end before it wakes.
-        options = tf.data.Options()
-        options.autotune.enabled = False
-        return dataset.prefetch(4).with_options(options)
-
 
 class Planned(keras.utils.PyDataset):
     """Batches in a planned order.
 
     Args:
-        batches: `Batches`.
+        planned: a function, number of a batch → its inputs and labels.
         count: number of batches; None: without end.
-        planned: a function, number of a batch → its shape (S, T) and the numbers of its pairs.
-        part: (i, n): only the i-th of n equal parts of each batch, counted from 0.
-
-    Raises:
-        ValueError: the batches do not divide into n equal parts.
     """
 
-    def __init__(
-        self,
-        batches: Batches,
-        count: int | None,
-        planned: Callable[[int], tuple[tuple[int, int], np.ndarray]],
-        part: tuple[int, int],
-    ):
+    def __init__(self, planned: Callable[[int], tuple], count: int | None = None):
         super().__init__()
-        batches.check_part(part)
-        self.batches, self.count, self.planned, self.part = batches, count, planned, part
+        self.planned, self.count = planned, count
 
     @property
     def num_batches(self) -> int | None:
         return self.count
 
     def __getitem__(self, index: int) -> tuple:
-        shape, rows = self.planned(index)
-        return self.batches.batch(shape, rows, self.part)
+        return self.planned(index)
+
+
+def _for_fit(planned, rows):
+    """Return planned batches as `fit` takes them; they have this many rows, if it is not None."""
+    if keras.backend.backend() != "tensorflow":
+        return planned
+    import tensorflow as tf
+
+    # Keras would fix the shapes of a PyDataset to what its first two batches have in common.
+    ids = tf.TensorSpec((rows, None), tf.int32)
+    signature = ({"context": ids, "target": ids}, ids)
+    dataset = tf.data.Dataset.from_generator(lambda: iter(planned), output_signature=signature)
+    if planned.num_batches is not None:
+        dataset = dataset.apply(tf.data.experimental.assert_cardinality(planned.num_batches))
+    # There is nothing to tune, and the thread for tuning wakes only at intervals that double up
+    # to a minute; an iterator could not end before it wakes.
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.prefetch(4).with_options(options)
 
 
 def _take(ids, rows, size, length):

@@ -33,6 +33,9 @@ TUTORIAL = {  # the recipe of the TensorFlow tutorial for its RNN with attention
     "warm_up": 0,
     "decay": False,
     "label_smoothing": 0.0,
+    "weight_decay": 0.0,
+    "joined": 0.0,
+    "piece_dropout": 0.0,
 }
 TRANSFORMER = {  # for an hour or more on two CPU cores, and some 100,000 pairs
     "num_layers": 3,
@@ -53,6 +56,9 @@ TRANSFORMER = {  # for an hour or more on two CPU cores, and some 100,000 pairs
     "warm_up": 400,
     "decay": True,
     "label_smoothing": 0.1,
+    "weight_decay": 0.0,
+    "joined": 0.0,
+    "piece_dropout": 0.0,
 }
 
 
@@ -186,6 +192,20 @@ class Settings:
     label_smoothing: float = _setting(
         "Fraction of the right answer that is spread over all tokens.", panel=TRAINING
     )
+    weight_decay: float = _setting(
+        "Fraction of each weight that a step removes, times the learning rate; `muon` spares "
+        "biases and norms.",
+        panel=TRAINING,
+    )
+    joined: float = _setting(
+        "Fraction of the sentence pairs that are joined to another one in every pass, so that the "
+        "model sees longer sentences.",
+        panel=TRAINING,
+    )
+    piece_dropout: float = _setting(
+        "Probability with which a piece is passed over when words are split, anew in every pass.",
+        panel=TRAINING,
+    )
     dtype_policy: str = _setting(
         "`float32`; or `mixed_bfloat16`, which GPUs and TPUs compute faster, with weights in "
         "float32.",
@@ -259,6 +279,20 @@ class Settings:
         if not 0 <= self.label_smoothing < 1:
             raise ValueError(
                 f"label_smoothing must be at least 0 and below 1, got {self.label_smoothing}"
+            )
+
+        if not 0 <= self.weight_decay < math.inf:
+            raise ValueError(f"weight_decay must be at least 0, got {self.weight_decay}")
+        if not 0 <= self.joined <= 1:
+            raise ValueError(f"joined must be at least 0 and at most 1, got {self.joined}")
+        if not 0 <= self.piece_dropout < 1:
+            raise ValueError(
+                f"piece_dropout must be at least 0 and below 1, got {self.piece_dropout}"
+            )
+        if self.piece_dropout and self.tokens != "wordpiece":
+            raise ValueError(
+                f"piece_dropout needs the tokens wordpiece, got {self.piece_dropout} for "
+                f"{self.tokens}"
             )
 
     @property

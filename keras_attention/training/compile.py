@@ -1,5 +1,7 @@
 """Prepare a model for `fit`: optimizer, loss, metrics."""
 
+from typing import Any
+
 import keras
 import numpy as np
 
@@ -18,6 +20,7 @@ def compile_for_training(
     warm_up: int = 0,
     decay_steps: int | None = None,
     label_smoothing: float = 0.0,
+    weight_decay: float = 0.0,
     optimizer: str = "adam",
     crossentropy: type[MaskedCrossentropy] = MaskedCrossentropy,
     jit_compile: bool | None = None,
@@ -31,6 +34,8 @@ def compile_for_training(
             al. (2017); 0: a constant learning rate, with Keras' β₂ and ε.
         decay_steps: argument of `WarmUp`.
         label_smoothing: argument of `MaskedCrossentropy`.
+        weight_decay: fraction of each weight that a step removes, times the learning rate; `"muon"`
+            spares biases and the scales of norms.
         optimizer: `"adam"` or `"muon"`, see `Muon`.
         crossentropy: class of the loss, `MaskedCrossentropy` or a subclass.
         jit_compile: whether XLA compiles the steps; None: if the backend supports it.
@@ -42,11 +47,12 @@ def compile_for_training(
         raise ValueError(f"optimizer must be one of {', '.join(OPTIMIZERS)}, got {optimizer!r}")
     if jit_compile is None:
         jit_compile = keras.backend.backend() != "torch"
+    options: dict[str, Any] = {"weight_decay": weight_decay or None}
     if warm_up:
-        schedule = WarmUp(learning_rate, warm_up, decay_steps)
-        chosen = OPTIMIZERS[optimizer](schedule, beta_2=0.98, epsilon=1e-9)
+        options |= {"beta_2": 0.98, "epsilon": 1e-9}
+        chosen = OPTIMIZERS[optimizer](WarmUp(learning_rate, warm_up, decay_steps), **options)
     else:
-        chosen = OPTIMIZERS[optimizer](learning_rate)
+        chosen = OPTIMIZERS[optimizer](learning_rate, **options)
     model.compile(
         chosen,
         loss=crossentropy(label_smoothing=label_smoothing),

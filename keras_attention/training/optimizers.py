@@ -1,6 +1,6 @@
 """Muon: gradient descent whose steps turn every direction of a weight matrix by the same amount.
 
-M ← μ M + G,  W ← W − lr · 0.2 √max(rows, columns) · orthogonal(G + μ M)
+M ← μ M + G,  W ← (1 − λ lr) W − lr · 0.2 √max(rows, columns) · orthogonal(G + μ M)
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,8 @@ class Muon(keras.optimizers.Adam):
     Args:
         learning_rate: learning rate of both, or a schedule.
         momentum: factor μ of the momentum of matrices, which is Nesterov's.
-        **kwargs: as for `keras.optimizers.Adam`.
+        **kwargs: as for `keras.optimizers.Adam`; `weight_decay`, λ, spares
+            biases and the scales of norms.
 
     Raises:
         ValueError: the momentum is not in [0, 1).
@@ -57,6 +58,8 @@ class Muon(keras.optimizers.Adam):
         self.momentum = momentum
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
+        others = [each for each in variables if not is_matrix(each) and not is_embedding(each)]
+        self.exclude_from_weight_decay(var_list=others)
         super().build(variables)
         # `update_step` is given the backend's variables, which have no path.
         self._are_matrices = [is_matrix(variable) for variable in variables]
@@ -79,8 +82,14 @@ class Muon(keras.optimizers.Adam):
 
 
 def is_matrix(variable: keras.Variable) -> bool:
-    """Return whether a variable is a kernel, which maps vectors to vectors, and no embedding."""
-    return len(variable.shape) in (2, 3) and not variable.path.endswith("embeddings")
+    """Return whether a variable is a kernel, which maps vectors to vectors."""
+    is_other = is_embedding(variable) or variable.path.endswith("bias")  # heads have one each
+    return len(variable.shape) in (2, 3) and not is_other
+
+
+def is_embedding(variable: keras.Variable) -> bool:
+    """Return whether a variable holds a vector for each token."""
+    return variable.path.endswith("embeddings")
 
 
 def fold(shape: Sequence[int]) -> tuple[int, int]:

@@ -82,8 +82,29 @@ def test_biases_norms_and_embeddings_are_left_to_adam():
     embedding.build()
     attention.build((1, 3, 4), (1, 3, 4))
     assert not any(map(is_matrix, embedding.weights))
-    kernels = {each.path.split("/")[-2] for each in attention.weights if is_matrix(each)}
-    assert len(kernels) == 4  # query, key, value, output
+    kernels = [each.path.split("/")[-1] for each in attention.weights if is_matrix(each)]
+    assert kernels == 4 * ["kernel"]  # query, key, value, output; not their biases, (H, K)
+
+
+def test_weight_decay_spares_biases_and_norms():
+    """A step without a gradient leaves (1 − λ lr) of a kernel and of an embedding."""
+    parts = [
+        keras.layers.Embedding(7, 4),
+        MultiHeadAttention(2, 2),
+        keras.layers.LayerNormalization(),
+    ]
+    for part, shapes in zip(parts, ([(1, 3)], 2 * [(1, 3, 4)], [(1, 3, 4)]), strict=True):
+        part.build(*shapes)
+    variables = [each for part in parts for each in part.trainable_variables]
+    for each in variables:
+        each.assign(np.ones(each.shape))
+    optimizer = Muon(0.1, weight_decay=0.5)
+    optimizer.apply([np.zeros(each.shape, "float32") for each in variables], variables)
+    decayed = {"kernel", "embeddings"}
+    for each in variables:
+        expected = 0.95 if each.path.split("/")[-1] in decayed else 1.0
+        np.testing.assert_allclose(as_numpy(each), expected, rtol=1e-6)
+    assert len({each.path.split("/")[-1] for each in variables} - decayed) == 3
 
 
 def test_it_is_saved_with_its_momentum(tmp_path):
