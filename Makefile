@@ -15,7 +15,7 @@ ABOVE := tests/corpora/test_batches.py tests/translation/test_translator.py test
 # Rooms of thorough tests.
 LARGE := benchmarks compiling distribution export lab
 
-.PHONY: demo test test-all test-rest test-slow mutants mechanisms lab lint bench bench-maps notebooks colab translators diagrams docs clean
+.PHONY: demo test test-all test-rest test-slow mutants campaign mechanisms lab lint bench bench-maps notebooks colab translators diagrams docs clean
 
 demo: $(VENV)/package
 	$(BIN)/keras-attention demo
@@ -37,6 +37,7 @@ test-rest: $(VENV)/all
 	KERAS_BACKEND=jax $(PYTEST) $(ABOVE)
 	KERAS_BACKEND=jax $(PYTEST) -m "not slow" tests/compiling/test_programs.py
 	KERAS_BACKEND=torch $(PYTEST) $(LAYERS) $(MODELS)
+	$(BIN)/python -m tests.campaign --few
 
 test-slow: $(VENV)/all
 	$(BIN)/python -m pytest -m slow -s
@@ -44,6 +45,10 @@ test-slow: $(VENV)/all
 # Which small changes of the package the tests notice; resumes where it was interrupted.
 mutants: $(VENV)/mutants
 	$(BIN)/python -m tests.mutants $(MUTANTS)
+
+# Faults during training, and wrong, strange and hostile input: hours. CAMPAIGN="--few" takes minutes.
+campaign: $(VENV)/all
+	$(BIN)/python -m tests.campaign $(CAMPAIGN)
 
 mechanisms: $(VENV)/package
 	$(BIN)/python -m examples.mechanisms

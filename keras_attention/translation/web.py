@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_attention.installing import pip_install
+from keras_attention.translation.guard import Guard
 
 if TYPE_CHECKING:  # neither is needed to read the options of the command line
     import gradio
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # neither is needed to read the options of the command line
 
 HOST, PORT = "127.0.0.1", 7860
 BEAMS = (1, 2, 4, 8)
+MOST_WAITING = 64  # requests that wait for the translator
 TEMPERATURES = (0.0, 0.5, 1.0, 1.5)  # only a few, since each has its own programs
 EXAMPLES = (
     "¿Comieron los niños la manzana roja?",
@@ -287,13 +289,16 @@ def build_page(translator: "Translator") -> "gradio.Blocks":
             each.click(lambda text: text, each, sentence).then(**event)
         for each in (beam, temperature):
             each.input(choose, [beam, temperature], [beam, temperature, seed])
-    return blocks
+    return blocks.queue(max_size=MOST_WAITING)
 
 
 def serve(
     translator: "Translator", host: str = HOST, port: int = PORT, open_browser: bool = True
 ) -> None:
     """Serve the page until Ctrl-C.
+
+    `Guard` refuses files and requests that are too long or too slow. Of the requests that wait,
+    Gradio's queue keeps 64 and refuses the rest.
 
     Args:
         translator: a `Translator`.
@@ -307,6 +312,8 @@ def serve(
     """
     check_address(host, port)
     blocks = build_page(translator)
+    from starlette.middleware import Middleware  # Gradio comes with it
+
     fonts = {"font": ("system-ui", "sans-serif"), "font_mono": ("ui-monospace", "monospace")}
     try:
         _, address, _ = blocks.launch(
@@ -318,6 +325,7 @@ def serve(
             prevent_thread_lock=True,
             show_error=True,
             footer_links=[],
+            app_kwargs={"middleware": [Middleware(Guard)]},
             theme=_gradio().themes.Default(primary_hue="blue", **fonts),
             css=_STYLE,
         )

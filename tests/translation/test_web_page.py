@@ -1,5 +1,6 @@
 """The page in a real browser: `keras-attention serve` in a process, and headless Chromium."""
 
+import http.client
 import json
 import os
 import signal
@@ -233,3 +234,12 @@ def test_markup_is_text_everywhere(browser, sentence):
         assert MARKUP in text_of(browser, ".message")
     assert find(browser, "img[src=x], #result script") == []
     assert browser.execute_script("return document.title") == "keras_attention"
+
+
+def test_the_server_takes_no_files_and_no_long_requests(address):
+    host = address.removeprefix("http://").strip("/")
+    for path, size, status in (("upload", 9, 403), ("queue/join", 70_000, 413)):
+        connection = http.client.HTTPConnection(host, timeout=30)
+        connection.request("POST", f"/gradio_api/{path}", b"x" * size)
+        assert connection.getresponse().status == status
+        connection.close()

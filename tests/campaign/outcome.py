@@ -1,0 +1,26 @@
+"""What came out of a part of the campaign."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Outcome:
+    """The cases of one line of the table.
+
+    Attributes:
+        part: name of the part.
+        what: what its cases are.
+        cases: number of cases that ran.
+        failures: for each kind of failure, what it was and how often.
+        seconds: by the clock on the wall.
+    """
+
+    part: str
+    what: str
+    cases: int = 0
+    failures: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def fail(self, what: str) -> None:
+        """Count a failure."""
+        self.failures[what] = self.failures.get(what, 0) + 1

@@ -1,0 +1,29 @@
+"""The parts of the campaign; each runs in a process whose memory and threads are its own."""
+
+import multiprocessing
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
+from pathlib import Path
+
+from tests.campaign.outcome import Outcome
+
+PARTS = {"kills": 100, "inputs": 100_000}  # cases, for kills of each fault
+FEW = {"kills": 3, "inputs": 4_000}
+
+
+def run(part: str, cases: int, seed: int) -> list[Outcome]:
+    """Run a part with this many cases, drawn by a seed."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_run, part, cases, seed).result()
+
+
+def _run(part, cases, seed):
+    room = import_module(f"tests.campaign.{part}")
+    with tempfile.TemporaryDirectory(prefix="campaign-") as folder:
+        return room.run(cases, seed, Path(folder), say)
+
+
+def say(line: str) -> None:
+    """Say at once how it goes, also where it goes to a file."""
+    print(line, flush=True)

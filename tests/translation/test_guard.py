@@ -1,0 +1,76 @@
+"""What the server of the page refuses, as an ASGI application sees it."""
+
+import asyncio
+
+import pytest
+
+from keras_attention.translation.guard import Guard
+
+JSON = [(b"content-length", b"7")]
+
+
+async def echo(scope, receive, send):
+    """Answer with what arrives, or with nothing if the client has gone."""
+    body, message = b"", {"more_body": True}
+    while message.get("more_body"):
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        body += message["body"]
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": body})
+
+
+def answered(path="/call", headers=JSON, method="POST", parts=(b"a sente", b""), seconds=5.0):
+    """Return the status and the body with which a request is answered; None: it is not."""
+    scope = {"type": "http", "method": method, "path": path, "headers": headers}
+    waiting, sent = list(parts), []
+
+    async def receive():
+        if not waiting:
+            await asyncio.sleep(60)
+        body = waiting.pop(0)
+        return {"type": "http.request", "body": body, "more_body": body != b""}
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(Guard(echo, most_bytes=7, seconds=seconds)(scope, receive, send))
+    return (sent[0]["status"], sent[1]["body"].decode()) if sent else None
+
+
+def test_a_short_request_arrives_as_it_is():
+    assert answered() == (200, "a sente")
+
+
+@pytest.mark.parametrize("path", ["/upload", "/gradio_api/upload", "/gradio_api/upload/"])
+def test_files_are_refused(path):
+    assert answered(path) == (403, "This page takes no files.")
+
+
+def test_a_long_request_is_refused_before_it_is_read():
+    headers = [(b"content-length", b"8")]
+    assert answered(headers=headers) == (413, "A request has at most 7 bytes, got 8.")
+
+
+@pytest.mark.parametrize("headers", [[], [(b"content-length", b"-1")]])
+def test_a_request_must_say_its_length(headers):
+    assert answered(headers=headers) == (411, "A request must say its length.")
+
+
+def test_a_page_is_given_without_a_length():
+    assert answered(method="GET", headers=[], parts=(b"",)) == (200, "")
+
+
+def test_a_request_that_does_not_end_is_dropped():
+    assert answered(parts=(b"a",), seconds=0.05) is None
+
+
+def test_what_is_no_request_passes():
+    seen = []
+
+    async def app(scope, receive, send):
+        seen.append(scope)
+
+    asyncio.run(Guard(app)({"type": "lifespan"}, None, None))
+    assert seen == [{"type": "lifespan"}]
