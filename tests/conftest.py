@@ -62,6 +62,7 @@ LONG = (
 
 # What tests with the marker `extra(name)` import, by the extra of the package that brings it.
 EXTRAS = {
+    "campaign": ("hypothesis",),
     "browser": ("selenium",),
     "ctranslate2": ("ctranslate2",),
     "demo": ("gradio",),

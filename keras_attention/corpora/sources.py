@@ -14,6 +14,7 @@ SPA_ENG_URL = "https://storage.googleapis.com/download.tensorflow.org/data/spa-e
 SPA_ENG_SHA256 = "0c4fd7825d3d872488d38c157f784e035edab4f2ff0df25a2a208790ecb5b58f"
 SPA_ENG_MEMBER = "spa-eng/spa.txt"
 BUNDLED_PAIRS = 60_000
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 COPIES = 10  # of a file's bytes, that its pairs take in memory
 LANGUAGES = ("Spanish", "English")  # of the context and of the target
 
@@ -92,10 +93,11 @@ def read_pairs(path: Path | str) -> list[Pair]:
             f"{path} is not a file; a corpus is spa-eng, bundled or a text file"
         )
     content = _unzip(path) if path.suffix == ".zip" else _read(path)
+    content = content.removeprefix(BYTE_ORDER_MARK)
     if not content.strip():
         raise ValueError(f"{path} is empty; expected one English⇥Spanish pair per line")
     pairs = []
-    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").splitlines(), start=1):
+    for number, line in enumerate(content.splitlines(), start=1):
         try:
             columns = [column.strip() for column in line.decode("utf-8").split("\t")]
         except UnicodeDecodeError as error:

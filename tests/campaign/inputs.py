@@ -18,6 +18,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -396,7 +397,9 @@ def check_picture(drawn, folder):
     rng = np.random.default_rng(len(tokens))
     weights = rng.random((len(tokens), len(source)))
     path = folder / "picture.svg"
-    plotting.plot_attention(weights, source, tokens, title=title, path=path)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the font has no", UserWarning)  # rightly
+        plotting.plot_attention(weights, source, tokens, title=title, path=path)
     for element in ElementTree.parse(path).iter():
         assert not element.tag.endswith("}script")
         assert not any(name.lower().startswith("on") for name in element.attrib)

@@ -68,6 +68,7 @@ def test_a_line_separator_of_unicode_is_no_line_end(corpus):
     [
         ("", "is empty"),
         (" \n\n", "is empty"),
+        ("\ufeff", "is empty"),
         (LINES.encode() + b"Where?\t\xbfD\xf3nde?\n", "line 3 is not UTF-8"),
         (LINES.encode("utf-16"), "line 1 is not UTF-8"),
         (LINES + "Where is it?\n", "line 3: expected English⇥Spanish.* got 'Where is it[?]'"),

@@ -1,0 +1,76 @@
+"""The campaign itself: it counts what fails, and the page shows what it counted."""
+
+import json
+import time
+
+import pytest
+
+from tests.campaign import page
+from tests.campaign.outcome import Outcome
+
+pytestmark = pytest.mark.extra("campaign")
+
+
+def tried(check, errors=(ValueError,)):
+    """Return what came out of fifty numbers."""
+    strategies = pytest.importorskip("hypothesis.strategies")
+    from tests.campaign import inputs
+
+    outcome = Outcome("inputs", "a number")
+    target = inputs.Target("a number", 1.0, strategies.integers(0, 9), check, errors)
+    inputs._try(target, 50, 0, outcome)
+    return outcome
+
+
+def refuse(number):
+    if number > 2:
+        raise ValueError(f"at most 2, got {number}")
+
+
+def test_what_is_right_and_what_is_documented_is_no_failure():
+    outcome = tried(refuse)
+    assert (outcome.cases > 5, outcome.failures) == (True, {})
+
+
+def test_a_wrong_result_and_another_error_are_failures():
+    def wrong(number):
+        assert number < 3
+
+    for check, errors, kind in (
+        (wrong, (ValueError,), "AssertionError"),
+        (refuse, (OSError,), "ValueError"),
+    ):
+        failures = tried(check, errors).failures
+        assert failures
+        assert all(failure.startswith(kind) for failure in failures)
+
+
+def test_what_does_not_end_is_a_failure(monkeypatch):
+    pytest.importorskip("hypothesis")
+    from tests.campaign import inputs
+
+    monkeypatch.setattr(inputs, "HANGS", 0.01)
+    failures = tried(lambda number: time.sleep(1 if number == 3 else 0)).failures
+    assert [failure.split(" ")[0] for failure in failures] == ["HungError"]
+
+
+def test_a_changed_curve_and_a_stray_file_are_noticed(tiny_run, tmp_path):
+    import shutil
+
+    from tests.campaign import kills
+
+    expected, folder = tiny_run.folder, tmp_path / "run"
+    shutil.copytree(expected, folder)
+    assert kills.differences(folder, expected) == []
+    history = json.loads((folder / "history.json").read_text())
+    history["loss"][0] += 1
+    (folder / "history.json").write_text(json.dumps(history))
+    assert kills.differences(folder, expected)[0].startswith("history")
+    (folder / "stray").touch()
+    assert kills.differences(folder, expected)[0].startswith("files")
+
+
+def test_the_page_has_the_table_of_the_results():
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert page.written(text) == text
+    assert text.count("| kills |") + text.count("| inputs |") > 10
