@@ -894,10 +894,11 @@ for each in shipped(SPANISH, attention=False):
 # Its own translations are mostly the same, but not all. The maps below are of the translations
 # above, as before.
 #
-# `Translation.alignment` stands beside the weights, and is another kind of evidence. It deletes one
-# Spanish word at a time and asks which English words the model no longer expects: *leave-one-out*,
-# this time with the word deleted from the input. It asks both ways: a Spanish word should matter for
-# this English word, and for it more than for others.
+# `Translation.alignment` stands beside the weights, and is another kind of evidence. It leaves out
+# one Spanish word at a time and asks which English words the model no longer expects:
+# *leave-one-out*, this time of the input. The word is hidden as padding is, so that the other words
+# keep their positions. It asks both ways: a Spanish word should matter for this English word, and
+# for it more than for others.
 
 # %%
 dog = forced[0]
@@ -992,15 +993,15 @@ assert table["gradient-attention"][1] < table["rollout"][1] < table["attention"]
 #
 # | map | Transformer: AER | loss, nats | RNN: AER | loss, nats |
 # | --- | ---: | ---: | ---: | ---: |
-# | a diagonal; any word | 0.351 | 0.62 | 0.351 | 0.62 |
-# | attention | 0.185 | 3.56 | 0.215 | 3.36 |
-# | rollout | 0.590 | 2.35 | | |
-# | value norms | 0.203 | 3.53 | 0.210 | 3.42 |
-# | value zeroing | 0.197 | 3.54 | 0.213 | 3.41 |
-# | gradient × attention | 0.623 | 2.02 | 0.364 | 3.04 |
-# | relevance | 0.115 | 4.00 | | |
-# | leave-one-out; the costliest word | 0.167 | 4.09 | 0.115 | 3.91 |
-# | alignment | 0.141 | 4.07 | 0.110 | 3.90 |
+# | a diagonal; any word | 0.351 | 0.66 | 0.351 | 0.62 |
+# | attention | 0.159 | 3.88 | 0.215 | 3.36 |
+# | rollout | 0.582 | 2.42 | | |
+# | value norms | 0.149 | 3.85 | 0.210 | 3.42 |
+# | value zeroing | 0.154 | 3.86 | 0.213 | 3.41 |
+# | gradient × attention | 0.664 | 1.84 | 0.364 | 3.04 |
+# | relevance | 0.095 | 4.18 | | |
+# | leave-one-out; the costliest word | 0.174 | 4.29 | 0.115 | 3.91 |
+# | alignment | 0.132 | 4.27 | 0.110 | 3.90 |
 #
 # Both measures sort the maps in much the same way. Rollout, made to follow information through
 # layers, is less true than a diagonal, and so is gradient × attention, in both models: a good

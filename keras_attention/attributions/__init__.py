@@ -2,7 +2,7 @@
 
 - `maps`: rollout, value norms, value zeroing.
 - `gradients`: gradient × attention, and relevance that sums to the logit.
-- `counterfactuals`: the translation with a word deleted, with permuted and with uniform attention.
+- `counterfactuals`: the translation without a word, with permuted and with uniform attention.
 - `heads`: heads removed one by one, their importance, and the one that agrees with the alignment.
 - `scoring`: does the model need the words that a map names?
 

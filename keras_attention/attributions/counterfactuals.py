@@ -15,7 +15,7 @@ from keras_attention.types import Array
 
 
 def leave_one_out(translator: Translator, translation: Translation) -> np.ndarray:
-    """Delete one source word at a time, and see which tokens lose probability.
+    """Leave out one source word at a time, and see which tokens lose probability.
 
     The prediction difference of Li et al. (2019). It asks the model itself, with no look at its
     inside, so it serves every model.
@@ -26,7 +26,7 @@ def leave_one_out(translator: Translator, translation: Translation) -> np.ndarra
 
     Returns:
         (T, S): the loss of log-probability of each token written, in nats; the loss without a word
-        of several tokens is divided equally among them. `[START]` and `[END]` are not deleted: 0.
+        of several tokens is divided equally among them. `[START]` and `[END]` stay: 0.
 
     Raises:
         ValueError: the translation has no ids.

@@ -11,12 +11,12 @@ from keras_attention.translation.result import Translation
 
 
 class Deletion(NamedTuple):
-    """The loss of log-probability of a word, in nats, when one source word is deleted.
+    """The loss of log-probability of a word, in nats, when one source word is left out.
 
     Attributes:
         named: the word that the map names.
         at_random: any word, on average.
-        largest: the word whose deletion costs most: no map can do better.
+        largest: the word that costs most: no map can do better.
     """
 
     named: float

@@ -1,4 +1,4 @@
-"""Where does a word come from? Delete a source word, and see which words the model doubts.
+"""Where does a word come from? Leave out a source word, and see which words the model doubts.
 
     losses     m_ts = log p(word t | source) − log p(word t | source without word s)
     alignment  a_ts ∝ m_ts⁺ · m_ts⁺ / Σ_t' m_t's⁺
@@ -15,7 +15,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_attention.text import END, START, padded, shifted_right
+from keras_attention.models.caches import cached_layers
+from keras_attention.text import END, PADDING, START, padded, shifted_right
 from keras_attention.types import Array
 
 if TYPE_CHECKING:
@@ -51,7 +52,11 @@ def align(model: keras.Model, translations: Sequence["Translation"]) -> list[np.
 
 
 def leave_one_out(model: keras.Model, translations: Sequence["Translation"]) -> list[np.ndarray]:
-    """Delete one source word at a time, and return which target tokens lose probability.
+    """Leave out one source word at a time, and return which target tokens lose probability.
+
+    From a Transformer the word is hidden, as padding is: nothing attends to it, and the other words
+    keep their positions, which it would otherwise have to read anew. For a recurrent model the word
+    is deleted, which to it is the same.
 
     Args:
         model: the model of this package that they belong to.
@@ -73,8 +78,10 @@ def leave_one_out(model: keras.Model, translations: Sequence["Translation"]) -> 
                 f"a translation has no ids: {each.source!r} has {len(each.parts)} parts"
             )
     found: list[np.ndarray] = [np.zeros((0, 0))] * len(translations)
+    has_positions = bool(cached_layers(model.get_layer("decoder")))
+    without = _hidden if has_positions else np.delete
     for places in _batches(translations):
-        contexts = [list(_contexts(translations[place])) for place in places]
+        contexts = [list(_contexts(translations[place], without)) for place in places]
         counts = [len(rows) for rows in contexts]
         targets = padded([translations[place].target_ids for place in places]).repeat(
             counts, axis=0
@@ -138,12 +145,19 @@ def _words(ids, groups):
     return [list(word) for word in groups if ids[word[0]] not in (START, END)]
 
 
-def _contexts(translation) -> Iterator[np.ndarray]:
+def _contexts(translation, without) -> Iterator[np.ndarray]:
     """Yield the source, and the source without each of its words."""
     ids = np.array(translation.context_ids)
     yield ids
     for word in source_words(translation):
-        yield np.delete(ids, word)
+        yield without(ids, word)
+
+
+def _hidden(ids, places):
+    """Return ids with padding in some places."""
+    hidden = ids.copy()
+    hidden[places] = PADDING
+    return hidden
 
 
 def _batches(translations) -> Iterator[list[int]]:

@@ -14,13 +14,13 @@ from tests.attributions.sentences import (
 from tests.models.transformers import CONTEXT, TARGET, build, stirred
 
 
-def test_leaving_out_a_word_is_translating_the_shorter_sentence(translator):
+def test_leaving_out_a_word_is_translating_with_padding_in_its_place(translator):
     found = leave_one_out(translator, translation_of(translator))
     assert found.shape == (T, S)
     whole = log_probabilities(translator.model)
-    without_one = log_probabilities(translator.model, (2, 7, 11, 3))
+    without_one = log_probabilities(translator.model, (2, 0, 7, 11, 3))
     np.testing.assert_allclose(found[:, 1], whole - without_one, atol=1e-4)
-    without_two = log_probabilities(translator.model, (2, 5, 3))  # both pieces of the word
+    without_two = log_probabilities(translator.model, (2, 5, 0, 0, 3))  # both pieces of the word
     np.testing.assert_allclose(found[:, 2] + found[:, 3], whole - without_two, atol=1e-4)
     np.testing.assert_allclose(found[:, 2], found[:, 3])
     assert (found[:, [0, 4]] == 0).all()

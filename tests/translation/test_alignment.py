@@ -34,7 +34,7 @@ def translation(translator):
 def losses_by_numpy(model):
     """Return the losses of the two target words without each of the two source words."""
     whole = log_probabilities(model)
-    without = [CONTEXT_IDS[:1] + CONTEXT_IDS[2:], CONTEXT_IDS[:2] + CONTEXT_IDS[4:]]
+    without = [(*CONTEXT_IDS[:1], 0, *CONTEXT_IDS[2:]), (*CONTEXT_IDS[:2], 0, 0, *CONTEXT_IDS[4:])]
     tokens = np.stack([whole - log_probabilities(model, ids) for ids in without], axis=1)
     return np.stack([tokens[:2].sum(axis=0), tokens[2]])  # the words; [END] is none
 
@@ -48,6 +48,14 @@ def test_alignment_is_both_ways_and_by_words(translator, translation):
     for rows, word in ((slice(0, 2), words[0]), (slice(2, 3), words[1])):
         expected[rows, 1], expected[rows, 2:4] = word[0], word[1] / 2
     np.testing.assert_allclose(translation.alignment, expected, atol=1e-3)
+
+
+def test_to_a_recurrent_model_a_hidden_word_is_a_deleted_one():
+    model = models.build_rnn_attention(CONTEXT, TARGET, units=5)
+    translator = translator_of(model)
+    (found,) = alignment.leave_one_out(model, [translation_of(translator)])
+    hidden = log_probabilities(model, (*CONTEXT_IDS[:2], 0, 0, *CONTEXT_IDS[4:]))
+    np.testing.assert_allclose(found[:, 1], log_probabilities(model) - hidden, atol=1e-5)
 
 
 def test_both_ways_by_hand():
