@@ -953,8 +953,8 @@ plt.show()
 # ### Does the model need what a map names?
 #
 # Two measures serve for all of them. The alignment error rate asks whether a map names the words
-# that a person would. The other asks the model: delete the source word that a map names, and see how
-# much of its log-probability the English word loses. A map that names at random is the floor, and
+# that a person would. The other asks the model: leave out the source word that a map names, and see
+# how much of its log-probability the English word loses. A map that names at random is the floor, and
 # the word whose loss is largest is the ceiling. Leave-one-out *is* that ceiling (but for words of
 # several pieces, whose rows are scaled before they are merged), so this measure cannot praise it: it
 # is there to compare the others.
@@ -1034,7 +1034,7 @@ for translation, links in zip(forced, real_gold, strict=True):
             print(f"{word:10} from {named} ({part:.2f} of the row); by hand: {', '.join(linked)}")
 
 # %% [markdown]
-# By the rules *does* is linked to the verb *sale*. Delete the question mark at the beginning, and
+# By the rules *does* is linked to the verb *sale*. Leave out the question mark at the beginning, and
 # *does* loses most: what is left reads like a statement. The person was asked for the
 # counterpart, the model for what its output hangs on. The alignment error rate counts this as an
 # error, and each of the two answers is right for its question.

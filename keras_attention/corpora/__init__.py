@@ -3,10 +3,10 @@
 from keras_attention.corpora.alignments import aligned
 from keras_attention.corpora.batches import ROWS, Batches
 from keras_attention.corpora.grammar import AlignedPair, Grammar
+from keras_attention.corpora.joining import joined
 from keras_attention.corpora.shapes import BUCKETS, LONGEST, MOST_SHAPES, bucket_of, fit_shapes
 from keras_attention.corpora.sources import LANGUAGES, Pair, download_spa_eng, load, read_pairs
 from keras_attention.corpora.splits import Split, fingerprint, split
-from keras_attention.corpora.variations import Variations
 
 __all__ = [
     "AlignedPair",
@@ -25,7 +25,7 @@ __all__ = [
     "MOST_SHAPES",
     "bucket_of",
     "fit_shapes",
-    "Variations",
+    "joined",
     "ROWS",
     "Batches",
 ]

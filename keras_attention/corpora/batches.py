@@ -7,8 +7,8 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_attention.corpora.joining import joined as join
 from keras_attention.corpora.shapes import LONGEST, MOST_SHAPES, first_that_holds, fit_shapes
-from keras_attention.corpora.variations import Variations
 from keras_attention.text import START, Tokens, shortened
 
 ROWS = 16  # with `batch_tokens`, B is a multiple of this, so that devices can divide a batch
@@ -32,6 +32,8 @@ class Batches:
         batch_tokens: a constant number of tokens, instead of sentences: B is the largest multiple
             of 16, and at least 16, for which the longer side has no more tokens than this, padding
             included.
+        joined: fraction of the pairs that `shuffled` joins to another one, anew in every pass; see
+            `keras_attention.corpora.joined`.
         shapes: pairs (S, T) that grow in both; or the largest number of them that `fit_shapes` may
             find. None: one, and one more for every 16 batches, up to 8, so that compiling a program
             pays even if each batch comes only once.
@@ -52,6 +54,7 @@ class Batches:
         batch_size: int = 64,
         *,
         batch_tokens: int | None = None,
+        joined: float = 0.0,
         shapes: int | Iterable[tuple[int, int]] | None = None,
     ):
         if len(context_ids) != len(target_ids) or len(context_ids) == 0:
@@ -61,8 +64,10 @@ class Batches:
             )
         if batch_tokens is not None and batch_tokens < ROWS:
             raise ValueError(f"batch_tokens must be at least {ROWS}, got {batch_tokens}")
+        if not 0 <= joined <= 1:
+            raise ValueError(f"joined must be at least 0 and at most 1, got {joined}")
         self.context_ids, self.target_ids = context_ids, target_ids
-        self.batch_size, self.batch_tokens = batch_size, batch_tokens
+        self.batch_size, self.batch_tokens, self.joined = batch_size, batch_tokens, joined
         self.left_out = 0
         lengths = _lengths(context_ids, target_ids)
         if shapes is None:
@@ -71,9 +76,13 @@ class Batches:
             else:
                 batches = int(np.maximum(*lengths).sum()) // batch_tokens
             shapes = min(1 + batches // 16, MOST_SHAPES)
-        self.shapes = (
-            fit_shapes(lengths[0], lengths[1], shapes) if isinstance(shapes, int) else list(shapes)
-        )
+        if isinstance(shapes, int):
+            context_lengths, target_lengths = lengths
+            if joined:
+                sample = join(context_ids, target_ids, joined, np.random.default_rng(0))
+                context_lengths, target_lengths = _lengths(*sample)
+            shapes = fit_shapes(context_lengths, target_lengths, shapes)
+        self.shapes = list(shapes)
         sides = list(zip(*self.shapes, strict=True))
         if not sides or any(list(side) != sorted(side) for side in sides):
             raise ValueError(f"shapes must be pairs (S, T) that grow in both, got {self.shapes}")
@@ -84,6 +93,7 @@ class Batches:
             )
         places = first_that_holds(self.shapes, *lengths)
         self._rows = {self.shapes[p]: np.flatnonzero(places == p) for p in np.unique(places)}
+        self._pass = len(self._joined(np.random.default_rng(0)) if joined else self)
 
     def rows(self, shape: tuple[int, int]) -> int:
         """Return the number of sentences in a batch of a shape, B."""
@@ -100,6 +110,7 @@ class Batches:
         batch_size: int = 64,
         *,
         batch_tokens: int | None = None,
+        joined: float = 0.0,
         shapes: int | Iterable[tuple[int, int]] | None = None,
         leave_out_long: bool = False,
     ) -> "Batches":
@@ -112,6 +123,7 @@ class Batches:
             target_vocabulary: that of the target sentences.
             batch_size: as for `Batches`, like `batch_tokens` and `shapes`.
             batch_tokens: tokens in a batch, instead of sentences.
+            joined: fraction of the pairs that are joined to another one in every pass.
             shapes: shapes to which sentences are padded, or how many.
             leave_out_long: whether to leave out pairs with a sentence of more than 64 tokens; their
                 number is `left_out`.
@@ -135,6 +147,7 @@ class Batches:
             target_ids[fits],
             batch_size,
             batch_tokens=batch_tokens,
+            joined=joined,
             shapes=shapes,
         )
         batches.left_out = int((~fits).sum())
@@ -169,7 +182,6 @@ class Batches:
         seed: int = 0,
         start: int = 0,
         part: tuple[int, int] = (0, 1),
-        variations: Variations | None = None,
     ) -> Any:
         """Return batches without end, shuffled anew at every pass, for training.
 
@@ -179,8 +191,6 @@ class Batches:
             start: number of the first batch, so that a run can continue where it stopped.
             part: (i, n): only the i-th of n equal parts of each batch, counted from 0. The n parts
                 have the same length at every step, and together they are the batch.
-            variations: the ids of each pass, in place of those of these `Batches`. What is longer
-                than the largest shape is left out. A pass still has this many batches.
 
         Returns:
             What `fit` takes: a `keras.utils.PyDataset`, or on TensorFlow a `tf.data.Dataset`.
@@ -192,27 +202,29 @@ class Batches:
 
         @lru_cache(maxsize=2)
         def pass_of(number: int) -> tuple["Batches", list]:
-            batches = self if variations is None else self._of_ids(*variations.ids(number))
-            return batches, batches._plan(np.random.default_rng((seed, number)))
+            rng = np.random.default_rng((seed, number))
+            batches = self._joined(rng) if self.joined else self
+            return batches, batches._plan(rng)
 
         def planned(index: int) -> tuple:
-            number, place = divmod(start + index, len(self))
+            number, place = divmod(start + index, self._pass)
             batches, plan = pass_of(number)
-            shape, rows = plan[place % len(plan)]
+            shape, rows = plan[place % len(plan)]  # a pass may have a batch more or less
             return batches.batch(shape, rows, part)
 
         return _for_fit(Planned(planned), self._fixed_rows(part))
 
-    def _fixed_rows(self, part):
-        """Return the number of sentences in a part of every batch; None: it differs."""
-        return self.batch_size // part[1] if self.batch_tokens is None else None
-
-    def _of_ids(self, context_ids, target_ids):
-        """Batch other ids in the same shapes, without those that are too long."""
+    def _joined(self, rng):
+        """Join pairs at random, and batch them in the same shapes, without what is too long."""
+        context_ids, target_ids = join(self.context_ids, self.target_ids, self.joined, rng)
         lengths = np.stack(_lengths(context_ids, target_ids), axis=1)
         fits = np.all(lengths <= np.array(self.shapes[-1]), axis=1)
         ids = context_ids[fits], target_ids[fits]
         return Batches(*ids, self.batch_size, batch_tokens=self.batch_tokens, shapes=self.shapes)
+
+    def _fixed_rows(self, part):
+        """Return the number of sentences in a part of every batch; None: it differs."""
+        return self.batch_size // part[1] if self.batch_tokens is None else None
 
     def _plan(self, rng=None):
         """List (shape, rows) of every batch of a pass, shuffled by `rng` if there is one."""

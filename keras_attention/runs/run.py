@@ -140,7 +140,6 @@ class _Run(NamedTuple):
 
     vocabularies: list
     batches: corpora.Batches
-    variations: corpora.Variations | None
     validation_batches: corpora.Batches
     model: keras.Model
     checkpoint: RunCheckpoint
@@ -158,13 +157,14 @@ def _prepare(pairs, folder, settings, shapes, distribution, verbose):
     ]
     distribution.check_vocabulary(len(vocabularies[1]))
     sizes = {"batch_tokens": settings.batch_tokens, "shapes": shapes}
-    variations = _variations(train_pairs, vocabularies, settings)
-    if variations is None:
-        batches = corpora.Batches.of_pairs(
-            train_pairs, *vocabularies, settings.batch_size, **sizes, leave_out_long=True
-        )
-    else:
-        batches = corpora.Batches(*variations.ids(0), settings.batch_size, **sizes)
+    batches = corpora.Batches.of_pairs(
+        train_pairs,
+        *vocabularies,
+        settings.batch_size,
+        joined=settings.joined,
+        **sizes,
+        leave_out_long=True,
+    )
     validation_batches = corpora.Batches.of_pairs(
         validation_pairs, *vocabularies, settings.batch_size, **sizes
     )
@@ -185,15 +185,7 @@ def _prepare(pairs, folder, settings, shapes, distribution, verbose):
         StopOnDivergence(at_once=distribution.processes.are_several),
         SeedEachEpoch(settings.seed),
     ]
-    return _Run(vocabularies, batches, variations, validation_batches, model, checkpoint, callbacks)
-
-
-def _variations(pairs, vocabularies, settings):
-    """Return what varies the pairs from pass to pass, or None if nothing does."""
-    options = {"piece_dropout": settings.piece_dropout, "joined": settings.joined}
-    if not any(options.values()):
-        return None
-    return corpora.Variations(pairs, *vocabularies, **options, seed=settings.seed)
+    return _Run(vocabularies, batches, validation_batches, model, checkpoint, callbacks)
 
 
 def _fit(run, settings, distribution, verbose):
@@ -203,9 +195,7 @@ def _fit(run, settings, distribution, verbose):
         return
     with distribution.scope():
         run.model.fit(
-            run.batches.shuffled(
-                settings.seed, done * settings.steps, distribution.part, run.variations
-            ),
+            run.batches.shuffled(settings.seed, done * settings.steps, distribution.part),
             validation_data=run.validation_batches.in_order(distribution.part),
             steps_per_epoch=settings.steps,
             initial_epoch=done,

@@ -35,7 +35,6 @@ TUTORIAL = {  # the recipe of the TensorFlow tutorial for its RNN with attention
     "label_smoothing": 0.0,
     "weight_decay": 0.0,
     "joined": 0.0,
-    "piece_dropout": 0.0,
 }
 TRANSFORMER = {  # for an hour or more on two CPU cores, and some 100,000 pairs
     "num_layers": 3,
@@ -58,7 +57,6 @@ TRANSFORMER = {  # for an hour or more on two CPU cores, and some 100,000 pairs
     "label_smoothing": 0.1,
     "weight_decay": 0.2,
     "joined": 0.2,
-    "piece_dropout": 0.0,
 }
 
 
@@ -202,10 +200,6 @@ class Settings:
         "model sees longer sentences.",
         panel=TRAINING,
     )
-    piece_dropout: float = _setting(
-        "Probability with which a piece is passed over when words are split, anew in every pass.",
-        panel=TRAINING,
-    )
     dtype_policy: str = _setting(
         "`float32`; or `mixed_bfloat16`, which GPUs and TPUs compute faster, with weights in "
         "float32.",
@@ -285,15 +279,6 @@ class Settings:
             raise ValueError(f"weight_decay must be at least 0, got {self.weight_decay}")
         if not 0 <= self.joined <= 1:
             raise ValueError(f"joined must be at least 0 and at most 1, got {self.joined}")
-        if not 0 <= self.piece_dropout < 1:
-            raise ValueError(
-                f"piece_dropout must be at least 0 and below 1, got {self.piece_dropout}"
-            )
-        if self.piece_dropout and self.tokens != "wordpiece":
-            raise ValueError(
-                f"piece_dropout needs the tokens wordpiece, got {self.piece_dropout} for "
-                f"{self.tokens}"
-            )
 
     @property
     def choices(self) -> dict[str, Any]:

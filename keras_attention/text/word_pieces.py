@@ -8,7 +8,6 @@ from functools import cache, cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-import numpy as np
 import regex
 
 from keras_attention.text.normalization import import_tensorflow_text
@@ -116,57 +115,18 @@ class WordPieces(Tokens):
             N lists of pairs (piece, its spelling in the sentence). A word or a mark that pieces
             cannot spell stays whole, and its id is that of `[UNK]`.
         """
-        return self._tokenize(sentences, lambda: False)
-
-    def split_at_random(
-        self, sentences: Iterable[str], dropout: float, rng: np.random.Generator
-    ) -> list[list[str]]:
-        """Split sentences into pieces of which some are not the longest that fit.
-
-        A piece that fits is passed over with probability `dropout`, unless it is a single
-        character. A call splits all occurrences of a word alike, and the next call splits it anew.
-        In training, this shows a model that a word has parts (MaxMatch-Dropout).
-
-        Args:
-            sentences: N strings as users write them.
-            dropout: probability, in [0, 1).
-            rng: source of random numbers.
-
-        Returns:
-            N lists of pieces, which `join` restores to the same sentences.
-
-        Raises:
-            ValueError: the probability is not in [0, 1).
-
-        Example:
-        >>> pieces = WordPieces(["", "[UNK]", "[START]", "[END]", "ca", "casa", "##sa", "c", "##a"])
-        >>> pieces.split_at_random(["casa"], 0.5, np.random.default_rng(3))
-        [['ca', '##sa']]
-
-        References:
-            Hiraoka (2022), MaxMatch-Dropout: subword regularization for WordPiece,
-            arXiv:2209.04126.
-        """
-        if not 0 <= dropout < 1:
-            raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
-        tokenized = self._tokenize(sentences, lambda: rng.random() < dropout)
-        return [[piece for piece, _ in tokens] for tokens in tokenized]
-
-    def _tokenize(self, sentences, is_passed_over):
         split = [split_marks(sentence) for sentence in sentences]
-        distinct = dict.fromkeys(token for tokens in split for token in tokens)
-        pieces = {token: self._pieces(token, is_passed_over) for token in distinct}
+        pieces = {token: self._pieces(token) for token in {t: None for each in split for t in each}}
         return [[piece for token in tokens for piece in pieces[token]] for tokens in split]
 
-    def _pieces(self, token, is_passed_over):
+    def _pieces(self, token):
         """Return the pieces of a word or a mark, each with its spelling."""
         pieces = []
         start = 0
         while start < len(token):
             begin = CONTINUATION if start else ""
             ends = range(min(len(token), start + self._most_characters), start, -1)
-            fitting = (end for end in ends if begin + token[start:end] in self._id_of)
-            end = next((end for end in fitting if end == start + 1 or not is_passed_over()), None)
+            end = next((end for end in ends if begin + token[start:end] in self._id_of), None)
             if end is None:
                 return [(token, token.strip(JOINER))]
             pieces.append((begin + token[start:end], token[start:end].strip(JOINER)))

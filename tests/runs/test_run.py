@@ -94,7 +94,7 @@ THOROUGH = [
     {"model": "transformer", "num_layers": 1, "num_heads": 2, "tokens": "wordpiece"},
     {"model": "rnn", "attention": "local_p", "score": "general", "tokens": "wordpiece"},
     {"model": "transformer", "num_layers": 1, "norm_first": True, "tied": True, "warm_up": 5},
-    {"model": "rnn", "tokens": "wordpiece", "joined": 0.3, "piece_dropout": 0.1},
+    {"model": "rnn", "joined": 0.3, "weight_decay": 0.1},
     {"model": "rnn", "dtype_policy": "mixed_bfloat16"},
     {"model": "seq2seq"},
 ]
@@ -371,8 +371,6 @@ def test_a_run_is_never_overwritten(tiny_run):
         ),
         ({"weight_decay": -0.1}, "weight_decay must be at least 0, got -0.1"),
         ({"joined": 1.1}, "joined must be at least 0 and at most 1, got 1.1"),
-        ({"piece_dropout": 0.1}, "piece_dropout needs the tokens wordpiece, got 0.1 for word"),
-        ({"tokens": "wordpiece", "piece_dropout": 1.0}, "piece_dropout must be .* got 1.0"),
         ({"num_heads": 3}, "rnn has no num_heads; it has attention, score, half_width, got"),
         ({"model": "transformer", "score": "dot"}, "transformer has no score; it has num_layers"),
     ],

@@ -1,0 +1,56 @@
+"""Pairs of sentence pairs: a model that sees two sentences in one learns positions of long ones."""
+
+import numpy as np
+
+from keras_attention.corpora.shapes import LONGEST
+from keras_attention.text import padded
+
+
+def joined(
+    context_ids: np.ndarray, target_ids: np.ndarray, fraction: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Join some sentence pairs, drawn at random: two sentences, and the translations of both.
+
+    A corpus of short sentences has few positions beyond the tenth, so a model learns little about
+    long ones. Two pairs that together have more than 64 tokens stay as they are.
+
+    Args:
+        context_ids: (N, S), each row `[START]`, tokens, `[END]`, then 0.
+        target_ids: (N, T), likewise.
+        fraction: the part of the pairs to join to another one, from 0 to 1.
+        rng: source of random numbers.
+
+    Returns:
+        The ids of M ≤ N pairs, (M, S') and (M, T'), in another order.
+
+    Example:
+    >>> ids = np.array([[2, 5, 3, 0], [2, 6, 7, 3]])
+    >>> contexts, targets = joined(ids, ids, 1.0, np.random.default_rng(0))
+    >>> contexts.tolist(), targets.tolist()
+    ([[2, 5, 6, 7, 3]], [[2, 5, 6, 7, 3]])
+    """
+    sides = context_ids, target_ids
+    lengths = [(ids != 0).sum(axis=1) for ids in sides]
+    order = rng.permutation(len(context_ids))
+    pairs = order[: round(len(order) * fraction) // 2 * 2].reshape(2, -1)
+    fit = np.max([length[pairs].sum(axis=0) - 2 for length in lengths], axis=0) <= LONGEST
+    firsts, seconds = pairs[:, fit]
+    alone = np.setdiff1d(order, pairs[:, fit])
+    contexts, targets = (
+        padded(
+            [
+                *(ids[row] for row in alone),
+                *(
+                    np.concatenate([ids[first, : length[first] - 1], ids[second, 1:]])
+                    for first, second in zip(firsts, seconds, strict=True)
+                ),
+            ]
+        )
+        for ids, length in zip(sides, lengths, strict=True)
+    )
+    return _trimmed(contexts), _trimmed(targets)
+
+
+def _trimmed(ids):
+    """Drop the columns that are padding in every row."""
+    return ids[:, : max((ids != 0).sum(axis=1).max(initial=2), 2)]
