@@ -1,4 +1,4 @@
-"""Pairs of sentence pairs: a model that sees two sentences in one learns positions of long ones."""
+"""Sentence pairs joined in twos, so that a model sees the positions of long sentences."""
 
 import numpy as np
 
@@ -36,19 +36,15 @@ def joined(
     fit = np.max([length[pairs].sum(axis=0) - 2 for length in lengths], axis=0) <= LONGEST
     firsts, seconds = pairs[:, fit]
     alone = np.setdiff1d(order, pairs[:, fit])
-    contexts, targets = (
-        padded(
-            [
-                *(ids[row] for row in alone),
-                *(
-                    np.concatenate([ids[first, : length[first] - 1], ids[second, 1:]])
-                    for first, second in zip(firsts, seconds, strict=True)
-                ),
-            ]
-        )
-        for ids, length in zip(sides, lengths, strict=True)
-    )
-    return _trimmed(contexts), _trimmed(targets)
+
+    def join_side(ids, length):
+        rows = list(ids[alone])
+        for first, second in zip(firsts, seconds, strict=True):
+            rows.append(np.concatenate([ids[first, : length[first] - 1], ids[second, 1:]]))
+        return _trimmed(padded(rows))
+
+    contexts, targets = map(join_side, sides, lengths)
+    return contexts, targets
 
 
 def _trimmed(ids):
