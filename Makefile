@@ -37,7 +37,6 @@ test-rest: $(VENV)/all
 	KERAS_BACKEND=jax $(PYTEST) $(ABOVE)
 	KERAS_BACKEND=jax $(PYTEST) -m "not slow" tests/compiling/test_programs.py
 	KERAS_BACKEND=torch $(PYTEST) $(LAYERS) $(MODELS)
-	$(BIN)/python -m tests.campaign --few
 
 test-slow: $(VENV)/all
 	$(BIN)/python -m pytest -m slow -s

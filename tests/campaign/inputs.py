@@ -475,8 +475,8 @@ def _at_once():
     def started(*arguments, **options):
         raise ValueError("checked, and not begun")
 
-    places = [(runs, "train"), (runs.comparison, "compare"), (web, "launch")]
-    before = [(place, name, getattr(place, name)) for place, name in places if hasattr(place, name)]
+    places = [(runs, "train"), (runs.comparison, "compare"), (web, "warm_up")]
+    before = [(place, name, getattr(place, name)) for place, name in places]
     for place, name, _ in before:
         setattr(place, name, started)
     try:
