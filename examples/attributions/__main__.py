@@ -21,7 +21,7 @@ PAGE = """# How far can a map be believed?
 Written by `python -m examples.attributions`: {pairs} pairs of {corpus}, aligned by hand,
 with {translator}. AER is the alignment error rate of the largest number of each row; lower is
 better. The last column is what the model loses, in nats of log-probability, when the source word
-that the map names is deleted. A word at random costs {random:.2f}, the one that costs most
+that the map names is left out. A word at random costs {random:.2f}, the one that costs most
 {largest:.2f}.
 
 | method | AER | loss without the word it names |

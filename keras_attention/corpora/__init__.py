@@ -3,7 +3,7 @@
 from keras_attention.corpora.alignments import aligned
 from keras_attention.corpora.batches import ROWS, Batches
 from keras_attention.corpora.grammar import AlignedPair, Grammar
-from keras_attention.corpora.joining import joined
+from keras_attention.corpora.joining import join_pairs
 from keras_attention.corpora.shapes import BUCKETS, LONGEST, MOST_SHAPES, bucket_of, fit_shapes
 from keras_attention.corpora.sources import LANGUAGES, Pair, download_spa_eng, load, read_pairs
 from keras_attention.corpora.splits import Split, fingerprint, split
@@ -25,7 +25,7 @@ __all__ = [
     "MOST_SHAPES",
     "bucket_of",
     "fit_shapes",
-    "joined",
+    "join_pairs",
     "ROWS",
     "Batches",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_attention.corpora.joining import joined as join
+from keras_attention.corpora.joining import join_pairs
 from keras_attention.corpora.shapes import LONGEST, MOST_SHAPES, first_that_holds, fit_shapes
 from keras_attention.text import START, Tokens, shortened
 
@@ -33,7 +33,7 @@ class Batches:
             of 16, and at least 16, for which the longer side has no more tokens than this, padding
             included.
         joined: fraction of the pairs that `shuffled` joins to another one, anew in every pass; see
-            `keras_attention.corpora.joined`.
+            `keras_attention.corpora.join_pairs`.
         shapes: pairs (S, T) that grow in both; or the largest number of them that `fit_shapes` may
             find. None: one, and one more for every 16 batches, up to 8, so that compiling a program
             pays even if each batch comes only once.
@@ -79,7 +79,7 @@ class Batches:
         if isinstance(shapes, int):
             context_lengths, target_lengths = lengths
             if joined:
-                sample = join(context_ids, target_ids, joined, np.random.default_rng(0))
+                sample = join_pairs(context_ids, target_ids, joined, np.random.default_rng(0))
                 context_lengths, target_lengths = _lengths(*sample)
             shapes = fit_shapes(context_lengths, target_lengths, shapes)
         self.shapes = list(shapes)
@@ -93,7 +93,7 @@ class Batches:
             )
         places = first_that_holds(self.shapes, *lengths)
         self._rows = {self.shapes[p]: np.flatnonzero(places == p) for p in np.unique(places)}
-        self._pass = len(self._joined(np.random.default_rng(0)) if joined else self)
+        self._batches_of_pass = len(self._joined(np.random.default_rng(0)) if joined else self)
 
     def rows(self, shape: tuple[int, int]) -> int:
         """Return the number of sentences in a batch of a shape, B."""
@@ -207,7 +207,7 @@ class Batches:
             return batches, batches._plan(rng)
 
         def planned(index: int) -> tuple:
-            number, place = divmod(start + index, self._pass)
+            number, place = divmod(start + index, self._batches_of_pass)
             batches, plan = pass_of(number)
             shape, rows = plan[place % len(plan)]  # a pass may have a batch more or less
             return batches.batch(shape, rows, part)
@@ -216,7 +216,7 @@ class Batches:
 
     def _joined(self, rng):
         """Join pairs at random, and batch them in the same shapes, without what is too long."""
-        context_ids, target_ids = join(self.context_ids, self.target_ids, self.joined, rng)
+        context_ids, target_ids = join_pairs(self.context_ids, self.target_ids, self.joined, rng)
         lengths = np.stack(_lengths(context_ids, target_ids), axis=1)
         fits = np.all(lengths <= np.array(self.shapes[-1]), axis=1)
         ids = context_ids[fits], target_ids[fits]

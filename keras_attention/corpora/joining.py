@@ -6,7 +6,7 @@ from keras_attention.corpora.shapes import LONGEST
 from keras_attention.text import padded
 
 
-def joined(
+def join_pairs(
     context_ids: np.ndarray, target_ids: np.ndarray, fraction: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Join some sentence pairs, drawn at random: two sentences, and the translations of both.
@@ -25,7 +25,7 @@ def joined(
 
     Example:
     >>> ids = np.array([[2, 5, 3, 0], [2, 6, 7, 3]])
-    >>> contexts, targets = joined(ids, ids, 1.0, np.random.default_rng(0))
+    >>> contexts, targets = join_pairs(ids, ids, 1.0, np.random.default_rng(0))
     >>> contexts.tolist(), targets.tolist()
     ([[2, 5, 6, 7, 3]], [[2, 5, 6, 7, 3]])
     """

@@ -274,7 +274,6 @@ class Settings:
             raise ValueError(
                 f"label_smoothing must be at least 0 and below 1, got {self.label_smoothing}"
             )
-
         if not 0 <= self.weight_decay < math.inf:
             raise ValueError(f"weight_decay must be at least 0, got {self.weight_decay}")
         if not 0 <= self.joined <= 1:

@@ -70,10 +70,12 @@ class HungError(Exception):
 def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
     """Try every target with its share of the cases."""
     outcomes = []
-    for target in targets(folder):
+    found = targets(folder)
+    shares = sum(target.share for target in found)
+    for target in found:
         outcome = Outcome("inputs", target.what)
         begun = time.monotonic()
-        _try(target, max(round(cases * target.share), 10), number, outcome)
+        _try(target, max(round(cases * target.share / shares), 10), number, outcome)
         outcome.seconds = time.monotonic() - begun
         outcomes.append(outcome)
         say(f"{target.what}: {outcome.cases:,} cases, {sum(outcome.failures.values())} failures")

@@ -16,6 +16,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -24,7 +25,6 @@ from pathlib import Path
 from tests.campaign.children import READY, Child, Ended, import_what_is_heavy
 from tests.campaign.outcome import Outcome
 
-NOBODY = 65534
 RUN, JOURNAL = "run", "synced"  # names in the folder of a case
 EPOCHS = 4
 TINY = (
@@ -82,10 +82,10 @@ class Fault:
 def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
     """Let every fault happen to this many runs, to each model in turn."""
     import_what_is_heavy()
-    found = references(folder / "references", None)
+    found = references(folder / "references")
     outcomes = []
     for fault in FAULTS:
-        if fault == "disk full" and not _Disk.can_be_mounted(folder / "disk"):
+        if fault in ON_A_DISK and not _Disk.can_be_mounted(folder / "disk"):
             say(f"{fault}: left out, since this process may not mount a small disk")
             continue
         outcome, begun = Outcome("kills", f"training: {fault}"), time.monotonic()
@@ -101,14 +101,9 @@ def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
     return outcomes
 
 
-def references(base: Path, corpus: Path | None) -> dict[str, Reference]:
-    """Train every model once, and count what it does.
-
-    Args:
-        base: folder for the runs.
-        corpus: a file of sentence pairs; None: the bundled one.
-    """
-    pairs = _lines(corpus)
+def references(base: Path) -> dict[str, Reference]:
+    """Train every model once, in folders of `base`, and count what it does."""
+    pairs = _lines()
     found = {}
     for number, (name, options) in enumerate(MODELS.items()):
         folder = base / f"reference-{number}"
@@ -130,7 +125,7 @@ def case(reference: Reference, fault: str, draw: random.Random, base: Path) -> l
     folder = base / "case"
     shutil.rmtree(folder, ignore_errors=True)
     _prepare_folder(folder, (reference.folder / "train.tsv").read_text().splitlines())
-    disk = _Disk(folder) if fault == "disk full" else None
+    disk = _Disk(folder) if fault in ON_A_DISK else None
     try:
         return _case(reference, FAULTS[fault](reference, folder, draw), folder)
     finally:
@@ -140,7 +135,7 @@ def case(reference: Reference, fault: str, draw: random.Random, base: Path) -> l
 
 def _case(reference, fault, folder):
     child = Child(reference.arguments, folder, fault.prepare)
-    while not (folder / READY).exists():
+    while not (folder / READY).exists() and child.is_running():
         time.sleep(0.001)
     fault.strike(child)
     ended = child.ended()
@@ -201,16 +196,13 @@ def _disk_full(reference, folder, draw):
 
 def _read_only(reference, folder, draw):
     seconds = draw.uniform(0, reference.seconds)
-    if os.getuid() == 0:  # whom no mode keeps from writing
-        for path in (folder, *folder.iterdir()):
-            os.chown(path, NOBODY, NOBODY)
+    disk = _Disk.of(folder)
 
     def strike(child):
         _wait(child, seconds)
-        _chmod(folder, 0o555)
+        disk.make_read_only(child)
 
-    drop = (lambda: os.setuid(NOBODY)) if os.getuid() == 0 else (lambda: None)
-    return Fault({2, 0}, drop, strike, partial(_chmod, folder, 0o755), lines=1)
+    return Fault({2, 0}, strike=strike, mend=disk.make_writable, lines=1)
 
 
 def _power_cut(reference, folder, draw):
@@ -240,6 +232,9 @@ FAULTS = {
     "read-only": _read_only,
     "power cut": _power_cut,
 }
+
+
+ON_A_DISK = {"disk full", "read-only"}  # which only root can mount
 
 
 def _wait(child, seconds):
@@ -285,11 +280,6 @@ def _at_each_change(folder, act):
     sys.addaudithook(hook)
 
 
-def _chmod(folder, mode):
-    for path in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
-        path.chmod(mode)
-
-
 def _drop_unsynced(folder, journal, draw):
     """Cut every file that was changed since it last reached the disk."""
     lines = journal.read_text().splitlines() if journal.exists() else []
@@ -328,6 +318,17 @@ class _Disk:
     def resize(self, size):
         self._mount(f"remount,size={max(size, 4096)}")
 
+    def make_read_only(self, child):
+        """Let nobody write, at the first moment at which no file is open for writing."""
+        is_writable = True
+        while is_writable and child.is_running():
+            with suppress(subprocess.CalledProcessError):
+                self._mount("remount,ro")
+                is_writable = False
+
+    def make_writable(self):
+        self._mount("remount,rw")
+
     def close(self):
         subprocess.run(["umount", self.folder], check=True)
 
@@ -345,11 +346,11 @@ def _prepare_folder(folder, lines):
     (folder / "validation.tsv").write_text("".join(f"{line}\n" for line in lines[-24:]))
 
 
-def _lines(corpus):
-    """Return short pairs of a corpus as lines of text."""
+def _lines():
+    """Return short pairs of the bundled corpus as lines of text."""
     from keras_attention import corpora
 
-    pairs = corpora.load(str(corpus) if corpus else "bundled")
+    pairs = corpora.load("bundled")
     short = (pair for pair in pairs if len(pair.context.split()) < 6)
     return [f"{pair.target}\t{pair.context}" for pair, _ in zip(short, range(120), strict=False)]
 

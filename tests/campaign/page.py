@@ -9,7 +9,7 @@ from tests.campaign.outcome import Outcome
 
 ROOT = Path(__file__).parents[2]
 PAGE, RESULTS = ROOT / "docs" / "reliability.md", Path(__file__).with_name("results.json")
-HEAD = "| part | what happens | cases | failures | minutes |\n| --- | --- | ---: | ---: | ---: |\n"
+HEAD = "| part | what happens | cases | failures | seconds |\n| --- | --- | ---: | ---: | ---: |\n"
 
 
 def write(outcomes: Sequence[Outcome], seed: int) -> None:
@@ -27,7 +27,7 @@ def written(page: str) -> str:
     """Return the page with the table of the results."""
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     begin = page.index(HEAD) + len(HEAD)
-    end = page.find("\n\n", begin)
+    end = page.index("\n\n", begin - 1)
     return page[:begin] + "\n".join(rows(results)) + page[end:]
 
 
@@ -35,7 +35,7 @@ def rows(results: dict) -> list[str]:
     """Return a row for each outcome."""
     return [
         f"| {part} | {line['what']} | {line['cases']:,} | {sum(line['failures'].values())} "
-        f"| {line['seconds'] / 60:.1f} |"
+        f"| {line['seconds']:.0f} |"
         for part in sorted(results)
         for line in results[part]["outcomes"]
     ]

@@ -5,7 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from keras_attention.corpora import LONGEST, Batches, joined
+from keras_attention.corpora import LONGEST, Batches, join_pairs
 from keras_attention.text import END, START, padded
 
 LENGTHS = np.random.default_rng(0).integers(3, 14, (2, 40))
@@ -28,7 +28,7 @@ def sentences(row):
 
 
 def test_joined_pairs_have_two_sentences_in_the_same_order_on_both_sides():
-    contexts, targets = joined(CONTEXT, TARGET, 0.5, np.random.default_rng(1))
+    contexts, targets = join_pairs(CONTEXT, TARGET, 0.5, np.random.default_rng(1))
     held = [sentences(row) for row in contexts]
     assert held == [sentences(row) for row in targets]
     assert sorted(map(len, held)) == [1] * 20 + [2] * 10
@@ -42,14 +42,14 @@ def test_joined_pairs_have_two_sentences_in_the_same_order_on_both_sides():
 
 @pytest.mark.parametrize("fraction", [0.0, 0.03])
 def test_too_few_to_join_stay_as_they_are(fraction):
-    contexts, _ = joined(CONTEXT, TARGET, fraction, np.random.default_rng(1))
+    contexts, _ = join_pairs(CONTEXT, TARGET, fraction, np.random.default_rng(1))
     np.testing.assert_array_equal(np.sort(contexts, axis=0), np.sort(CONTEXT, axis=0))
 
 
 def test_what_would_be_too_long_stays_alone():
     long = padded([[START, *range(10, 46), END], [START, *range(50, 86), END], [START, 9, END]])
     for seed in range(9):
-        contexts, targets = joined(long, long, 1.0, np.random.default_rng(seed))
+        contexts, targets = join_pairs(long, long, 1.0, np.random.default_rng(seed))
         assert contexts.shape[1] <= LONGEST
         assert len(contexts) in (2, 3)
         np.testing.assert_array_equal(contexts, targets)
