@@ -10,13 +10,15 @@ from tests.campaign import page
 from tests.campaign.parts import FEW, PARTS, run, say
 
 SAYS = """\
-Try what must not happen: faults during training, and wrong, strange and hostile input.
+Try what must not happen: faults during training, wrong, strange and hostile input, and load.
 
 parts:
   kills    training that is killed, ended, out of disk, without permission or out of power, and
            then resumed: it must end as if nothing had happened
   inputs   texts, files, options and numbers drawn by Hypothesis: each must end in a result that
            holds what it promises, or in the error that is documented
+  load     many translations in one process, then a page with 32 clients, some slow, some broken:
+           no slower, no larger, and every answer a translation or a clear refusal
 """
 EXAMPLES = """\
 Prints a line for each kind of case, and every failure. The exit code is 1 if there is one. A whole

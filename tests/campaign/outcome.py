@@ -13,6 +13,7 @@ class Outcome:
         cases: number of cases that ran.
         failures: for each kind of failure, what it was and how often.
         seconds: by the clock on the wall.
+        figures: what was measured, in words.
     """
 
     part: str
@@ -20,6 +21,7 @@ class Outcome:
     cases: int = 0
     failures: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    figures: str = ""
 
     def fail(self, what: str) -> None:
         """Count a failure."""

@@ -9,7 +9,10 @@ from tests.campaign.outcome import Outcome
 
 ROOT = Path(__file__).parents[2]
 PAGE, RESULTS = ROOT / "docs" / "reliability.md", Path(__file__).with_name("results.json")
-HEAD = "| part | what happens | cases | failures | seconds |\n| --- | --- | ---: | ---: | ---: |\n"
+HEAD = (
+    "| part | what happens | cases | failures | seconds | figures |\n"
+    "| --- | --- | ---: | ---: | ---: | --- |\n"
+)
 
 
 def write(outcomes: Sequence[Outcome], seed: int) -> None:
@@ -35,7 +38,7 @@ def rows(results: dict) -> list[str]:
     """Return a row for each outcome."""
     return [
         f"| {part} | {line['what']} | {line['cases']:,} | {sum(line['failures'].values())} "
-        f"| {line['seconds']:.0f} |"
+        f"| {line['seconds']:.0f} | {line['figures']} |"
         for part in sorted(results)
         for line in results[part]["outcomes"]
     ]

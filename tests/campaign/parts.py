@@ -8,8 +8,9 @@ from pathlib import Path
 
 from tests.campaign.outcome import Outcome
 
-PARTS = {"kills": 100, "inputs": 100_000}  # cases, for kills of each fault
-FEW = {"kills": 2, "inputs": 2_000}
+# Cases: for kills, of each fault
+PARTS = {"kills": 100, "inputs": 100_000, "load": 100_000}
+FEW = {"kills": 2, "inputs": 2_000, "load": 2_000}
 
 
 def run(part: str, cases: int, seed: int) -> list[Outcome]:
