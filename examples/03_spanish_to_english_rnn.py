@@ -680,12 +680,15 @@ for name, each in others.items():
 # to 100. The table has it for held-out sentences, and two error rates for the gold pairs. *Looks*
 # is that of the attention weights. *Comes from* asks the model itself: it takes away one Spanish
 # word at a time, and an English word comes from the one without which the model no longer expects
-# it. That is `translation.alignment`, *leave-one-out both ways*. With $m_{ts}$, what the English
-# word $t$ loses in log-probability without the Spanish word $s$, or 0 if it loses nothing,
+# it. With $m_{ts}$, what the English word $t$ loses in log-probability without the Spanish word $s$,
+# or 0 if it loses nothing, the evidence is
 #
-# $$a_{ts} \propto m_{ts} \cdot \frac{m_{ts}}{\sum_{t'} m_{t's}}:$$
+# $$e_{ts} \propto m_{ts} \cdot \frac{m_{ts}}{\sum_{t'} m_{t's}}:$$
 #
-# a Spanish word has to matter for this English word, and for this one more than for others.
+# a Spanish word has to matter for this English word, and for this one more than for others. Last,
+# the sentence is read as a whole, since neighbours mostly come from neighbours: two hidden Markov
+# models, one from English to Spanish and one from Spanish to English, and what they agree on (Vogel
+# et al., 1996; Liang et al., 2006). That is `translation.alignment`.
 
 
 # %%

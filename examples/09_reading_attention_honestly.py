@@ -897,8 +897,10 @@ for each in shipped(SPANISH, attention=False):
 # `Translation.alignment` stands beside the weights, and is another kind of evidence. It leaves out
 # one Spanish word at a time and asks which English words the model no longer expects:
 # *leave-one-out*, this time of the input. The word is hidden as padding is, so that the other words
-# keep their positions. It asks both ways: a Spanish word should matter for this English word, and
-# for it more than for others.
+# keep their positions. It also shares out the logit of each English word among the Spanish words:
+# *relevance*. Of both it asks both ways: a Spanish word should matter for this English word, and for
+# it more than for others. Then it reads the sentence as a whole. Neighbours mostly come from
+# neighbours, say two hidden Markov models, one in each direction; what they agree on is kept.
 
 # %%
 dog = forced[0]
@@ -923,10 +925,11 @@ plt.show()
 # | `gradient-attention` | Would a little more weight raise the word's probability? (Barkan et al., 2021) | multi-head |
 # | `relevance` | How much of the word's logit does this input carry? (Achtibat et al., 2024) | Transformer |
 # | `leave-one-out` | What does the word's log-probability lose without this source word? (Li et al., 2019) | all |
-# | `alignment` | The same, both ways. | all |
+# | `alignment` | Both together, both ways, and the sentence as a whole. | all; an RNN has no relevance |
 #
-# The first six look inside the model; the last two ask it. `attributions.attribute` returns a
-# translation with such a map in place of its weights, and `by_words` merges the pieces.
+# The first six look inside the model, leave-one-out asks it, and the alignment does both.
+# `attributions.attribute` returns a translation with such a map in place of its weights, and
+# `by_words` merges the pieces.
 
 # %%
 panels = {}

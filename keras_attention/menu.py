@@ -43,7 +43,7 @@ ATTRIBUTIONS = {
     "gradient-attention": "the weights times the gradient of the word's probability",
     "relevance": "the logit of the word, shared out among the inputs layer by layer",
     "leave-one-out": "the loss of probability without a source word",
-    "alignment": "the same, both ways: does the source word matter most for this word?",
+    "alignment": "the last two together (the last, for an RNN), read as a whole sentence",
 }
 
 

@@ -6,9 +6,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_attention.attributions.inside import Inside
-from keras_attention.attributions.interventions import edited
 from keras_attention.translation import alignment
+from keras_attention.translation.inside import Inside
+from keras_attention.translation.interventions import edited
 from keras_attention.translation.result import Translation
 from keras_attention.translation.translator import Translator
 from keras_attention.types import Array
@@ -34,7 +34,7 @@ def leave_one_out(translator: Translator, translation: Translation) -> np.ndarra
     References:
         Li et al. (2019), On the word alignment from neural machine translation, ACL 2019.
     """
-    inside = Inside.of(translator, translation)
+    inside = Inside.of(translator.model, translation)
     (found,) = alignment.leave_one_out(inside.model, [translation])
     losses = np.zeros((len(inside.target), len(inside.context)))
     for word, loss in zip(alignment.source_words(translation), found.T, strict=True):
@@ -109,7 +109,7 @@ def _distances(
     copies: int,
 ) -> np.ndarray:
     """Return the total variation distances (copies, T) that an edit of the weights makes."""
-    inside = Inside.of(translator, translation)
+    inside = Inside.of(translator.model, translation)
 
     def probabilities(copies):
         logits = inside.model(inside.inputs(copies), training=False)

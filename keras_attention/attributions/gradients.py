@@ -4,36 +4,14 @@ gradient × attention  Σ_l,h,t' α ∂ log p_t / ∂α_s
 relevance             Σ_d x_s ∂ logit_t / ∂x_s, with rules that keep the sum
 """
 
-from collections.abc import Callable
-from contextlib import ExitStack
-from typing import NamedTuple
-
-import keras
 import numpy as np
 from keras import ops
 
-from keras_attention.attributions.inside import Inside
-from keras_attention.attributions.interventions import edited, gradient, replaced
-from keras_attention.layers import PositionalEmbedding
+from keras_attention.translation.inside import Inside
+from keras_attention.translation.interventions import edited, gradient
+from keras_attention.translation.relevance import Relevance, share_out
 from keras_attention.translation.result import Translation
 from keras_attention.translation.translator import Translator
-from keras_attention.types import Array
-
-_Norm = keras.layers.LayerNormalization
-
-
-class Relevance(NamedTuple):
-    """The relevance of the inputs for the logit of each token written.
-
-    Attributes:
-        context: (T, S), that of the source tokens.
-        target: (T, T), that of the tokens fed to the decoder.
-        logits: (T,), the logits that were shared out.
-    """
-
-    context: np.ndarray
-    target: np.ndarray
-    logits: np.ndarray
 
 
 def gradient_attention(translator: Translator, translation: Translation) -> np.ndarray:
@@ -56,7 +34,7 @@ def gradient_attention(translator: Translator, translation: Translation) -> np.n
         Barkan et al. (2021), Grad-SAM, arXiv:2204.11073, without its cut at 0; Michel et al. (2019)
         for the gates.
     """
-    inside = Inside.of(translator, translation)
+    inside = Inside.of(translator.model, translation)
     attentions = inside.cross_attentions
     tokens, sources = len(inside.target), len(inside.context)
     inputs = inside.inputs(copies=tokens)  # copy t is for token t
@@ -94,72 +72,4 @@ def relevance(translator: Translator, translation: Translation) -> Relevance:
         Achtibat et al. (2024), AttnLRP, arXiv:2402.05602; Ali et al. (2022), XAI for Transformers,
         arXiv:2202.07304.
     """
-    inside = Inside.of(translator, translation)
-    inside.need_transformer()
-    tokens, sources = len(inside.target), len(inside.context)
-    inputs = inside.inputs(copies=tokens)
-
-    def logit(gates):
-        with ExitStack() as stack:
-            for rule in _rules(inside, gates[:, :sources], gates[:, sources:]):
-                stack.enter_context(rule)
-            logits = inside.answers(inside.model(inputs, training=False), of_logarithm=False)
-        return ops.sum(logits * ops.eye(tokens))
-
-    # A gate of 1 on each embedded token: its gradient is input × gradient, summed over the width
-    found = gradient(logit, np.ones((tokens, sources + tokens), "float32"))
-    kept = inside.answers(inside.model(inside.inputs(), training=False), of_logarithm=False)
-    return Relevance(found[:, :sources], found[:, sources:], ops.convert_to_numpy(kept)[0])
-
-
-def _rules(inside, context_gates, target_gates):
-    """Yield the context managers under which a gradient is a relevance."""
-    blocks = [each.self_attention for each in (*inside.encoder_layers, *inside.decoder_layers)]
-    blocks += inside.cross_blocks
-    attentions = [block.attention for block in blocks]
-    yield replaced(attentions, "attend", _attend_with_constant_weights)
-    blocks += [each.feed_forward for each in (*inside.encoder_layers, *inside.decoder_layers)]
-    halves = [inside.model.get_layer(part).layers for part in ("encoder", "decoder")]
-    norms = [each for layers in halves for each in layers if isinstance(each, _Norm)]
-    norms += [block.norm for block in blocks]
-    yield replaced(norms, "call", _norm_with_constant_deviation)
-    for layers, gates in zip(halves, (context_gates, target_gates), strict=True):
-        embeddings = [each for each in layers if isinstance(each, PositionalEmbedding)]
-        yield replaced(embeddings, "call", _gated(gates))
-
-
-def _norm_with_constant_deviation(number, norm, call) -> Callable[[Array], Array]:
-    del number, call
-
-    def normed(x):
-        centred = x - ops.mean(x, axis=-1, keepdims=True)
-        variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
-        constant = ops.stop_gradient(1 / ops.sqrt(variance + norm.epsilon))
-        return centred * constant * norm.gamma + norm.beta
-
-    return normed
-
-
-def _attend_with_constant_weights(number, layer, attend):
-    del number
-
-    def constant(query, memory, state):
-        _, weights, state = attend(query, memory, state)
-        weights = ops.stop_gradient(weights)
-        read = ops.matmul(ops.cast(weights, memory.values.dtype), memory.values)
-        return layer.project_read(ops.swapaxes(read, 1, 2)), weights, state
-
-    return constant
-
-
-def _gated(gates):
-    def make(number, embedding, call):
-        del number, embedding
-
-        def gated(ids, *, start=None, reverse=False):
-            x = call(ids, start=start, reverse=reverse)
-            return x if reverse else x * ops.expand_dims(gates, -1)
-
-        return gated
-
-    return make
+    return share_out(Inside.of(translator.model, translation))

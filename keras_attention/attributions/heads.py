@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from keras import ops
 
-from keras_attention.attributions.inside import Inside
-from keras_attention.attributions.interventions import edited, gradient
 from keras_attention.attributions.scoring import by_words
 from keras_attention.layers import MultiHeadAttention
+from keras_attention.translation.inside import Inside
+from keras_attention.translation.interventions import edited, gradient
 from keras_attention.translation.result import Translation
 from keras_attention.translation.translator import Translator
 
@@ -104,7 +104,7 @@ def head_ablation(
     References:
         Michel et al. (2019), Are sixteen heads really better than one?, arXiv:1905.10650.
     """
-    inside = Inside.of(translator, translation)
+    inside = Inside.of(translator.model, translation)
     attentions = attentions_of(inside, of)
     heads = attentions[0].num_heads
     one_less = 1 - np.eye(len(attentions) * heads, dtype="float32")
@@ -140,7 +140,7 @@ def head_importance(
     References:
         Michel et al. (2019), Are sixteen heads really better than one?, arXiv:1905.10650.
     """
-    every = [_importance(Inside.of(translator, each), of) for each in translations]
+    every = [_importance(Inside.of(translator.model, each), of) for each in translations]
     if not every:
         raise ValueError("the importance of heads needs at least one translation, got none")
     return np.mean(every, axis=0)

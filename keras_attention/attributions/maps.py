@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from keras import ops
 
-from keras_attention.attributions.inside import Inside
-from keras_attention.attributions.interventions import replaced
+from keras_attention.translation.inside import Inside
+from keras_attention.translation.interventions import replaced
 from keras_attention.translation.result import Translation, layers_of
 from keras_attention.translation.translator import Translator
 
@@ -95,7 +95,7 @@ def value_norms(translator: Translator, translation: Translation) -> np.ndarray:
 
 def _contributions(translator, translation):
     """Return what each source token adds to the read of each row, (T, S, D), layer by layer."""
-    inside = Inside.of(translator, translation)
+    inside = Inside.of(translator.model, translation)
     found = []
 
     def make(number, layer, attend):
@@ -136,7 +136,7 @@ def value_zeroing(translator: Translator, translation: Translation) -> np.ndarra
     References:
         Mohebbi et al. (2023), Quantifying context mixing in Transformers, arXiv:2301.12971.
     """
-    inside = Inside.of(translator, translation)
+    inside = Inside.of(translator.model, translation)
     added, seen = _contributions(translator, translation), []
 
     def make(number, block, after):

@@ -94,8 +94,8 @@ def _learn(sentence, plot, out):
     print_report(evaluation.evaluate(translator, parts.test))
     rates = evaluation.alignment_error_rates(translator, parts.test)
     print(
-        f"alignment error rate  {rates.alignment:.3f}  (leaving words out, against the gold "
-        f"alignment; the attention has {rates.attention:.3f}, a diagonal {rates.diagonal:.3f})"
+        f"alignment error rate  {rates.alignment:.3f}  (against the gold alignment; the attention "
+        f"has {rates.attention:.3f}, a diagonal {rates.diagonal:.3f})"
     )
     (translation, *_) = translator(sentence).sentences
     print(printable(f"\n  {translation.source}\n  → {translation.text}\n"))

@@ -1,11 +1,13 @@
-"""Where does a word come from? Leave out a source word, and see which words the model doubts.
+"""Where does a word come from? Ask the model in two ways, then read the sentence as a whole.
 
-    losses     m_ts = log p(word t | source) − log p(word t | source without word s)
-    alignment  a_ts ∝ m_ts⁺ · m_ts⁺ / Σ_t' m_t's⁺
+    leave-one-out  m_ts = log p(word t | source) − log p(word t | source without word s)
+    relevance      m_ts = the part of the logits of word t that the rules of AttnLRP trace to word s
+    evidence       e_ts ∝ m_ts⁺ · m_ts⁺ / Σ_t' m_t's⁺, the mean of both
+    alignment      what two hidden Markov models, one in each direction, agree on: `agreement`
 
-The losses ask the model itself, with no look at its inside, so they serve every model. They are the
-prediction difference of Li et al. (2019). The alignment asks both ways: a source word should matter
-for this target word, and for it more than for others. m⁺ is m, or 0 if it is negative.
+Leave-one-out is the prediction difference of Li et al. (2019). It serves every model; relevance
+needs a Transformer. The evidence asks both ways: a source word should matter for this target word,
+and for it more than for others. m⁺ is m, or 0 if it is negative.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +19,9 @@ from keras import ops
 
 from keras_attention.models.caches import cached_layers
 from keras_attention.text import END, PADDING, START, padded, shifted_right
+from keras_attention.translation.agreement import agreement, parts
+from keras_attention.translation.inside import Inside, of_tokens
+from keras_attention.translation.relevance import share_out
 from keras_attention.types import Array
 
 if TYPE_CHECKING:
@@ -36,16 +41,22 @@ def align(model: keras.Model, translations: Sequence["Translation"]) -> list[np.
         N matrices (T, S): the alignment of the words. The tokens of a target word have the same
         row; the part of a source word is divided equally among its tokens. A row sums to 1, or is 0
         if no source word speaks for it. `[START]` and `[END]` have no part in it.
+
+    Raises:
+        ValueError: a translation has no ids.
     """
     found = []
     for each, losses in zip(translations, leave_one_out(model, translations), strict=True):
         rows = _words(each.target_ids, each.target_groups)
         columns = source_words(each)
-        by_words = [losses[row].sum(axis=0) for row in rows]
-        parts = both_ways(np.reshape(by_words, (len(rows), len(columns))))
+        evidence = both_ways(_sums(losses, rows, [[place] for place, _ in enumerate(columns)]))
+        inside = Inside.of(model, each)
+        if inside.decoder_layers:
+            relevances = _sums(share_out(inside).context, rows, columns)
+            evidence = (evidence + both_ways(relevances)) / 2
         matrix = np.zeros((len(each.target_ids), len(each.context_ids)))
-        for row, part in zip(rows, parts, strict=True):
-            for column, number in zip(columns, part, strict=True):
+        for row, numbers in zip(rows, agreement(evidence), strict=True):
+            for column, number in zip(columns, numbers, strict=True):
                 matrix[np.ix_(row, column)] = number / len(column)
         found.append(matrix)
     return found
@@ -97,47 +108,34 @@ def leave_one_out(model: keras.Model, translations: Sequence["Translation"]) -> 
     return found
 
 
-def of_tokens(values: Array, tokens: Array) -> Array:
-    """Return the number of each token among those of the vocabulary.
-
-    Args:
-        values: (B, T, V), such as log-probabilities.
-        tokens: ids (B, T), or (T,) for all rows.
-
-    Returns:
-        (B, T).
-    """
-    places = ops.broadcast_to(ops.convert_to_tensor(tokens), values.shape[:2])
-    return ops.take_along_axis(values, ops.expand_dims(places, -1), axis=-1)[..., 0]
-
-
 def source_words(translation: "Translation") -> list[list[int]]:
     """Return the positions of the tokens of each source word, without `[START]` and `[END]`."""
     return _words(translation.context_ids, translation.context_groups)
 
 
-def both_ways(losses: Array) -> np.ndarray:
-    """Return the alignment from the losses of words.
+def both_ways(numbers: Array) -> np.ndarray:
+    """Return the evidence from the losses, or the relevances, of words.
 
     Args:
-        losses: (target words, context words).
+        numbers: (target words, context words).
 
     Returns:
-        The product of each loss's part of its row and its part of its column, divided by the sum of
-        its row. Losses below 0 count as 0; a row without any is 0: no source word speaks for it.
+        The product of each number's part of its row and its part of its column, divided by the sum
+        of its row. Numbers below 0 count as 0; a row without any is 0: no source word speaks for
+        it.
 
     Example:
     >>> both_ways([[3.0, 1.0], [1.0, 0.0]]).round(2).tolist()
     [[0.69, 0.31], [1.0, 0.0]]
     """
-    lost = np.maximum(np.asarray(losses, dtype=float), 0.0)
-    return _parts(lost * _parts(lost, axis=0), axis=1)
+    positive = np.maximum(np.asarray(numbers, dtype=float), 0.0)
+    return parts(positive * parts(positive, axis=0), axis=1)
 
 
-def _parts(numbers, axis):
-    """Divide numbers by their sum, where it is not 0."""
-    sums = numbers.sum(axis=axis, keepdims=True)
-    return numbers / np.where(sums > 0, sums, 1.0)
+def _sums(numbers, rows, columns):
+    """Add up the numbers of tokens to those of words, (target words, context words)."""
+    sums = [[numbers[np.ix_(row, column)].sum() for column in columns] for row in rows]
+    return np.reshape(sums, (len(rows), len(columns)))
 
 
 def _words(ids, groups):

@@ -38,7 +38,7 @@ _KINDS = {
 _SIDES = {"S": "sentence", "T": "translation"}
 _NO_WEIGHTS = "there are no weights: this was translated with attention=False"
 _MOST_NAMED = 5
-EVIDENCE = "alignment by leave-one-out"
+EVIDENCE = "alignment"
 _TRACED = "is traced to", "is the source of"  # what a page says of evidence
 KINDS_OF_ATTENTION = tuple(_KINDS)
 GRIDS = ("heads", "layers")
@@ -141,12 +141,13 @@ class Translation:
 
     @cached_property
     def alignment(self) -> np.ndarray:
-        """Where each token comes from, one matrix (T, S), by the best evidence: leave-one-out.
+        """Where each token comes from, one matrix (T, S), by the best evidence.
 
         Attention weights show where a model looks, which is often not where a word comes from. This
-        asks the model itself: which words does it no longer expect without a source word? See
-        `keras_attention.translation.alignment`. Computed when it is first asked for, with one more
-        sentence for each source word. Rows sum to 1, or to 0 if no source word speaks for a token.
+        asks which words the model no longer expects without a source word, and, of a Transformer,
+        which source words carry a word's logit. Then it reads the sentence as a whole: neighbours
+        mostly come from neighbours. See `keras_attention.translation.alignment`. Computed when it
+        is first asked for. Rows sum to 1, or to 0 if no source word speaks for a token.
         """
         self._check_whole()
         if self.align is None:

@@ -2,7 +2,7 @@ import numpy as np
 
 from keras_attention import models
 from keras_attention.attributions import leave_one_out, permuted_attention, uniform_attention
-from keras_attention.attributions.inside import Inside
+from keras_attention.translation.inside import Inside
 from tests.attributions.sentences import (
     CONTEXT_IDS,
     S,
@@ -39,7 +39,7 @@ def test_even_attention_can_be_permuted_and_flattened(translator):
     model = build()
     model.set_weights(stirred().get_weights())
     even = translator_of(model)
-    for attention in Inside.of(even, translation_of(even)).cross_attentions:
+    for attention in Inside.of(even.model, translation_of(even)).cross_attentions:
         for weight in attention.project_query.weights:
             weight.assign(0 * weight)
     for distances in (

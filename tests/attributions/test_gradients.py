@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from keras_attention.attributions import gradient_attention, relevance
-from keras_attention.attributions.inside import Inside
-from keras_attention.attributions.interventions import edited
+from keras_attention.translation.inside import Inside
+from keras_attention.translation.interventions import edited
 from tests.attributions.sentences import (
     TARGET_IDS,
     S,
@@ -22,7 +22,7 @@ def test_gradient_times_attention_is_the_slope_of_the_log_probability():
     translation = translation_of(translator)
     found = gradient_attention(translator, translation)
     assert found.shape == (T, S)
-    attentions = Inside.of(translator, translation).cross_attentions
+    attentions = Inside.of(translator.model, translation).cross_attentions
     for s in range(S):
         slopes = []
         for change in (0.01, -0.01):

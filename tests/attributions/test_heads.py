@@ -6,8 +6,8 @@ from keras.ops import convert_to_tensor as tensor
 
 from keras_attention.attributions import aligned_head, fed_rows, head_ablation, head_importance
 from keras_attention.attributions.heads import attentions_of
-from keras_attention.attributions.inside import Inside
-from keras_attention.attributions.interventions import edited
+from keras_attention.translation.inside import Inside
+from keras_attention.translation.interventions import edited
 from tests.attributions.sentences import (
     S,
     T,
@@ -28,7 +28,7 @@ def dead_head():
     model = build()
     model.set_weights(stirred().get_weights())
     translator = translator_of(model)
-    inside = Inside.of(translator, translation_of(translator))
+    inside = Inside.of(translator.model, translation_of(translator))
     for of in ("cross", "encoder", "decoder"):
         kernel = attentions_of(inside, of)[0].project_read.kernel
         kernel.assign(as_numpy(kernel) * [[[1]], [[0]]])
@@ -56,7 +56,7 @@ def test_the_loss_is_that_of_the_log_probability(translator):
         mask[-1] = float(number < LAYERS - 1)
         return weights * tensor(mask)
 
-    with edited(Inside.of(translator, translation).cross_attentions, without_last_head):
+    with edited(Inside.of(translator.model, translation).cross_attentions, without_last_head):
         after = log_probabilities(translator.model).mean()
     assert losses[-1, -1] == pytest.approx(before - after, abs=1e-5)
 
@@ -64,7 +64,7 @@ def test_the_loss_is_that_of_the_log_probability(translator):
 def test_importance_is_the_slope_at_a_gate_of_1(translator):
     translation = translation_of(translator)
     importance = head_importance(translator, [translation, translation])
-    attentions = Inside.of(translator, translation).cross_attentions
+    attentions = Inside.of(translator.model, translation).cross_attentions
     values = []
     for gate in (1.01, 0.99):
         gates = np.array([gate, 1.0], "float32")[:, None, None]

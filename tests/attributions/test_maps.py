@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from keras_attention.attributions import roll_out, rollout, value_norms, value_zeroing
-from keras_attention.attributions.inside import Inside
-from keras_attention.attributions.interventions import edited, replaced
+from keras_attention.translation.inside import Inside
+from keras_attention.translation.interventions import edited, replaced
 from tests.attributions.sentences import S, T, times
 from tests.models.transformers import LAYERS
 from tests.numerics import as_numpy
@@ -34,7 +34,7 @@ def test_value_norms_are_those_of_the_weighted_values(translator, translation):
     found = value_norms(translator, translation)
     assert found.shape == (LAYERS, T, S)
     model = translator.model
-    inputs = Inside.of(translator, translation).inputs()
+    inputs = Inside.of(translator.model, translation).inputs()
     memory = as_numpy(model.get_layer("encoder")(inputs["context"])["memory"]["values"])[0]
     for number in range(LAYERS):
         layer = model.get_layer("decoder").get_layer(f"decoder_layer_{number + 1}")
@@ -47,7 +47,7 @@ def test_value_norms_are_those_of_the_weighted_values(translator, translation):
 
 def test_value_zeroing_is_what_a_weight_of_0_does(translator, translation):
     found = value_zeroing(translator, translation)
-    inside = Inside.of(translator, translation)
+    inside = Inside.of(translator.model, translation)
     outputs = []
 
     def keep(number, block, after):

@@ -156,7 +156,7 @@ def serving(cases: int, draw: random.Random, folder: Path) -> Outcome:
     middle, slowest = np.percentile(heard.seconds, (50, 99))
     refusals = ", ".join(f"{count} {why}" for why, count in sorted(heard.refusals.items()))
     outcome.figures = (
-        f"{len(heard.seconds):,} translations in {lasts:.0f} s; half of them within {middle:.2f} s, "
+        f"{len(heard.seconds):,} translations in {lasts:.0f} s, half of them within {middle:.2f} s, "
         f"99 % within {slowest:.2f} s; refused: {refusals}; memory {growth / 1e6:+.0f} MB in the "
         f"second half, of {memory[0] / 1e9:.1f} GB"
     )
@@ -248,9 +248,7 @@ def flood(page: Page, heard: Heard) -> bool:
     The requests are long, so that they wait.
     """
     body = json.dumps([" ".join(["casa"] * 50), 1, 0.0, 0])
-    answers = [
-        _post(page, "/gradio_api/call/show", body) for _ in range(2 * web.MOST_WAITING)
-    ]
+    answers = [_post(page, "/gradio_api/call/show", body) for _ in range(2 * web.MOST_WAITING)]
     refused = sum(answer.status == 503 for answer in answers)
     results = [_result(page, answer.event) for answer in answers if answer.status == 200]
     refused += sum(shown is None for shown in results)

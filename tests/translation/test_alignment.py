@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from keras_attention import models
+from keras_attention import attributions, models
 from keras_attention.metrics import spread
 from keras_attention.plotting import merge_tokens
 from keras_attention.translation import alignment
+from keras_attention.translation.agreement import agreement
 from tests.attributions.sentences import (
     CONTEXT_IDS,
     S,
@@ -39,15 +40,36 @@ def losses_by_numpy(model):
     return np.stack([tokens[:2].sum(axis=0), tokens[2]])  # the words; [END] is none
 
 
-def test_alignment_is_both_ways_and_by_words(translator, translation):
-    lost = np.maximum(losses_by_numpy(translator.model), 0)
-    assert lost.any()  # or nothing would be compared
-    product = lost * lost / np.maximum(lost.sum(axis=0), 1e-30)
-    words = product / np.maximum(product.sum(axis=1, keepdims=True), 1e-30)
+def evidence_by_hand(numbers):
+    """Return the evidence of words: the part of its row times the part of its column."""
+    positive = np.maximum(numbers, 0)
+    assert positive.any()  # or nothing would be compared
+    product = positive * positive / np.maximum(positive.sum(axis=0), 1e-30)
+    return product / np.maximum(product.sum(axis=1, keepdims=True), 1e-30)
+
+
+def of_tokens(words):
+    """Return the map of tokens: of two words and `[END]`, to two words between marks."""
     expected = np.zeros((T, S))
     for rows, word in ((slice(0, 2), words[0]), (slice(2, 3), words[1])):
         expected[rows, 1], expected[rows, 2:4] = word[0], word[1] / 2
+    return expected
+
+
+def test_the_alignment_of_a_transformer_is_of_two_kinds_of_evidence(translator, translation):
+    relevances = attributions.relevance(translator, translation).context
+    words = [relevances[:2, 1:].sum(axis=0), relevances[2, 1:]]
+    words = [[row[0], row[1] + row[2]] for row in words]
+    evidence = evidence_by_hand(losses_by_numpy(translator.model)) + evidence_by_hand(words)
+    expected = of_tokens(agreement(evidence))
     np.testing.assert_allclose(translation.alignment, expected, atol=1e-3)
+
+
+def test_the_alignment_of_a_recurrent_model_is_by_leave_one_out():
+    model = models.build_rnn_attention(CONTEXT, TARGET, units=5)
+    expected = of_tokens(agreement(evidence_by_hand(losses_by_numpy(model))))
+    (found,) = alignment.align(model, [translation_of(translator_of(model))])
+    np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
 def test_to_a_recurrent_model_a_hidden_word_is_a_deleted_one():
@@ -125,13 +147,13 @@ def test_the_picture_has_the_weights_and_the_alignment(translation, tmp_path):
         assert f", over {spread(merged):.1f} words" in axes.get_title()
         assert len(axes.patches) == 1  # the outline
     assert re.match("attention,", left.get_title())
-    assert re.match("alignment by leave-one-out,", right.get_title())
+    assert re.match("alignment,", right.get_title())
     pieces, _ = translation.plot_alignment(tmp_path / "pieces.png", pieces=True)
     assert pieces.images[0].get_array().shape == (T, S)
 
 
 def test_the_page_has_the_alignment_or_other_evidence(translation):
-    assert "alignment by leave-one-out" in translation.view().html
+    assert "translation → sentence: alignment" in translation.view().html
     page = translation.view(evidence={"of mine": [np.eye(T, S), np.eye(T, S)]}).html
     assert "of mine" in page
-    assert "leave-one-out" not in page
+    assert "translation → sentence: alignment" not in page

@@ -1,4 +1,4 @@
-"""What an attribution needs of a model and a sentence: the layers, the ids, the probabilities."""
+"""What evidence needs of a model and a sentence: the layers, the ids, the probabilities."""
 
 from typing import NamedTuple
 
@@ -13,9 +13,7 @@ from keras_attention.layers import (
     TransformerEncoderLayer,
 )
 from keras_attention.text import padded, shifted_right
-from keras_attention.translation.alignment import of_tokens
 from keras_attention.translation.result import Translation
-from keras_attention.translation.translator import Translator
 from keras_attention.types import Array
 
 
@@ -33,7 +31,7 @@ class Inside(NamedTuple):
     target: np.ndarray
 
     @classmethod
-    def of(cls, translator: Translator, translation: Translation) -> "Inside":
+    def of(cls, model: keras.Model, translation: Translation) -> "Inside":
         """Take the ids of a translation.
 
         Raises:
@@ -45,7 +43,7 @@ class Inside(NamedTuple):
                 f"ids; got one in {len(translation.parts)} parts"
             )
         ids = translation.context_ids, translation.target_ids
-        return cls(translator.model, *(np.array(each, "int32") for each in ids))
+        return cls(model, *(np.array(each, "int32") for each in ids))
 
     def inputs(self, copies: int = 1) -> dict[str, np.ndarray]:
         """Return the inputs of the model for teacher forcing: the sentence, a number of times."""
@@ -105,3 +103,17 @@ class Inside(NamedTuple):
             raise ValueError(
                 f"this attribution needs a Transformer, got the model {self.model.name}"
             )
+
+
+def of_tokens(values: Array, tokens: Array) -> Array:
+    """Return the number of each token among those of the vocabulary.
+
+    Args:
+        values: (B, T, V), such as log-probabilities.
+        tokens: ids (B, T), or (T,) for all rows.
+
+    Returns:
+        (B, T).
+    """
+    places = ops.broadcast_to(ops.convert_to_tensor(tokens), values.shape[:2])
+    return ops.take_along_axis(values, ops.expand_dims(places, -1), axis=-1)[..., 0]

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attention.attributions.inside import Inside
-from keras_attention.attributions.interventions import edited, gradient, replaced
+from keras_attention.translation.inside import Inside
+from keras_attention.translation.interventions import edited, gradient, replaced
 from tests.attributions.sentences import translation_of, translator_of
 from tests.models.transformers import called, stirred
 
@@ -11,7 +11,7 @@ from tests.models.transformers import called, stirred
 @pytest.fixture(scope="module")
 def inside():
     translator = translator_of(stirred())
-    return Inside.of(translator, translation_of(translator))
+    return Inside.of(translator.model, translation_of(translator))
 
 
 def test_a_gradient_is_that_of_the_backend():
