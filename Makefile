@@ -15,7 +15,7 @@ ABOVE := tests/corpora/test_batches.py tests/translation/test_translator.py test
 # Rooms of thorough tests.
 LARGE := benchmarks compiling distribution export lab
 
-.PHONY: demo test test-all test-rest test-slow mutants campaign mechanisms lab lint bench bench-maps notebooks colab translators diagrams docs clean
+.PHONY: demo test test-all test-rest test-slow mutants campaign oldest audit mechanisms lab lint bench bench-maps notebooks colab translators diagrams docs clean
 
 demo: $(VENV)/package
 	$(BIN)/keras-attention demo
@@ -32,6 +32,7 @@ test-all: test test-rest
 test-rest: $(VENV)/all
 	$(PYTEST) -m "thorough and not slow" $(addprefix tests/,$(LARGE))
 	$(PYTEST) -m "thorough and not slow" $(addprefix --ignore=tests/,$(LARGE))
+	$(BIN)/python -m tests.campaign --few
 	KERAS_BACKEND=jax $(PYTEST) $(LAYERS)
 	KERAS_BACKEND=jax $(PYTEST) $(MODELS)
 	KERAS_BACKEND=jax $(PYTEST) $(ABOVE)
@@ -45,7 +46,7 @@ test-slow: $(VENV)/all
 mutants: $(VENV)/mutants
 	$(BIN)/python -m tests.mutants $(MUTANTS)
 
-# Faults during training, and wrong, strange and hostile input: hours. CAMPAIGN="--few" takes minutes.
+# Faults during training, hostile input, and load: hours. CAMPAIGN="--few" takes minutes.
 campaign: $(VENV)/all
 	$(BIN)/python -m tests.campaign $(CAMPAIGN)
 
@@ -80,6 +81,22 @@ notebooks: $(VENV)/all
 colab:
 	JOBS=$(JOBS) $(PYTHON) -m tests.colab $(COLAB)
 
+# The oldest versions that setup.cfg allows, in .venv-oldest/; `make test` on a fresh clone has the newest.
+# OLDEST="tests/layers" tries some tests.
+oldest: $(VENV)-oldest/ready
+	$(VENV)-oldest/bin/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(OLDEST)
+
+# What a wheel brings with it, into dist/: the wheel and its SHA-256, a list of all that it needs
+# (CycloneDX), and whether any of that has a known weakness.
+audit: $(VENV)-audit/tools/ready
+	rm -rf dist $(VENV)-audit/package
+	$(VENV)-audit/tools/bin/python -m build --wheel --outdir dist .
+	cd dist && sha256sum *.whl > SHA256SUMS
+	$(PYTHON) -m venv $(VENV)-audit/package
+	$(VENV)-audit/package/bin/python -m pip install --quiet dist/*.whl
+	$(VENV)-audit/tools/bin/cyclonedx-py environment --output-format JSON --output-file dist/sbom.json $(VENV)-audit/package/bin/python
+	$(VENV)-audit/tools/bin/pip-audit --path $(VENV)-audit/package/lib/python3*/site-packages
+
 # Trains the translators that come with the package and writes them into data/; hours.
 # TRANSLATORS="spa-eng-rnn --corpus FILE --validation FILE" trains one, on sentences of your own.
 translators: $(VENV)/package
@@ -96,7 +113,7 @@ docs: $(VENV)/docs
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) .venv-colab build site *.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-colab $(VENV)-oldest $(VENV)-audit build dist site *.egg-info .pytest_cache .ruff_cache
 
 # Stamps: the environment with the package, with what each command needs beside it.
 $(VENV)/package: setup.cfg pyproject.toml
@@ -128,4 +145,15 @@ $(VENV)/docs: $(VENV)/package
 
 $(VENV)/bench: $(VENV)/all
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	touch $@
+
+$(VENV)-oldest/ready: setup.cfg pyproject.toml
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet uv
+	$(VENV)-oldest/bin/uv pip install --quiet --python $(VENV)-oldest/bin/python --resolution lowest-direct --editable ".[test]"
+	touch $@
+
+$(VENV)-audit/tools/ready:
+	$(PYTHON) -m venv $(VENV)-audit/tools
+	$(VENV)-audit/tools/bin/python -m pip install --quiet build cyclonedx-bom pip-audit
 	touch $@

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ AT_ONCE = 500  # sentences in a call
 MOST_GROWTH = 50e6  # bytes
 LEAST_SPEED = 0.95  # of the last tenth, in parts of the first
 LEAST_SECONDS = 10  # of a tenth; a shorter one says nothing about speed
-MOST_WORDS = 40
+MOST_WORDS, MOST_TYPED = 40, 10
 
 CLIENTS = {"translate": 26, "slow": 3, "broken": 3}
 SECONDS_PER_CASE = 600 / 100_000  # a campaign serves for ten minutes
@@ -60,11 +61,16 @@ def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
 
 def texts(draw: random.Random, most_words: int = MOST_WORDS) -> Iterator[str]:
     """Yield parts of Spanish texts, of random lengths, without end."""
-    words = [word for pair in corpora.load("bundled") for word in pair.context.split()]
+    words = _words()
     while True:
         length = draw.randint(1, most_words)
         start = draw.randrange(len(words) - length)
         yield " ".join(words[start : start + length])
+
+
+@cache
+def _words():
+    return [word for pair in corpora.load("bundled") for word in pair.context.split()]
 
 
 def translations(cases: int, draw: random.Random, folder: Path) -> Outcome:
@@ -111,12 +117,12 @@ class Heard:
     """What the clients of a page have heard.
 
     Attributes:
-        seconds: how long each translation took.
+        translations: when each came, and how many seconds it took.
         refusals: how often the page refused a request, by reason.
         failures: what should not happen.
     """
 
-    seconds: list[float] = field(default_factory=list)
+    translations: list[tuple[float, float]] = field(default_factory=list)
     refusals: Counter = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
@@ -124,9 +130,10 @@ class Heard:
 def serving(cases: int, draw: random.Random, folder: Path) -> Outcome:
     """Serve the page to 32 clients at once, of which some are slow and some are broken."""
     outcome, heard = Outcome("load", f"a page with {sum(CLIENTS.values())} clients"), Heard()
+    _words()  # before the clients ask for them at once
     lasts = max(cases * SECONDS_PER_CASE, 5.0)
     with Page(folder) as page:
-        translate(page, "Hola.", 1, 0.0, heard)  # compiles
+        translate(page, "Hola.", 1, heard)  # compiles
         until = time.monotonic() + lasts
         threads = [
             threading.Thread(target=_repeat, args=(kind, page, random.Random(seed), until, heard))
@@ -135,14 +142,15 @@ def serving(cases: int, draw: random.Random, folder: Path) -> Outcome:
         ]
         for thread in threads:
             thread.start()
-        time.sleep(lasts / 2)
-        memory = [resident(page.process.pid)]
+        time.sleep(lasts / 2)  # in which most programs are compiled
+        memory, half = [resident(page.process.pid)], time.monotonic()
         for thread in threads:
             thread.join()
+        took = time.monotonic() - half
         memory.append(resident(page.process.pid))
         if not flood(page, heard):
             outcome.fail("a flood of requests was not refused: the queue has no end")
-        translate(page, "Hola.", 1, 0.0, heard)  # it still answers
+        translate(page, "Hola.", 1, heard)  # it still answers
     if not page.is_local:
         outcome.fail("the page listens to other computers")
     if page.said:
@@ -152,13 +160,14 @@ def serving(cases: int, draw: random.Random, folder: Path) -> Outcome:
         outcome.fail(f"memory grew by {growth / 1e6:.0f} MB in the second half")
     for failure in heard.failures:
         outcome.fail(failure)
-    outcome.cases = len(heard.seconds) + heard.refusals.total()
-    middle, slowest = np.percentile(heard.seconds, (50, 99))
+    outcome.cases = len(heard.translations) + heard.refusals.total()
+    seconds = [each for moment, each in heard.translations if half < moment < half + took]
+    middle, slowest = np.percentile(seconds, (50, 99))
     refusals = ", ".join(f"{count} {why}" for why, count in sorted(heard.refusals.items()))
     outcome.figures = (
-        f"{len(heard.seconds):,} translations in {lasts:.0f} s, half of them within {middle:.2f} s, "
-        f"99 % within {slowest:.2f} s; refused: {refusals}; memory {growth / 1e6:+.0f} MB in the "
-        f"second half, of {memory[0] / 1e9:.1f} GB"
+        f"{len(seconds) / took:.1f} translations a second in the second half, half of them "
+        f"within {middle:.2f} s, 99 % within {slowest:.2f} s; memory {growth / 1e6:+.0f} MB, of "
+        f"{memory[0] / 1e9:.1f} GB; refused: {refusals}"
     )
     return outcome
 
@@ -202,11 +211,8 @@ class Page:
             self.process.wait(30)
         except subprocess.TimeoutExpired:
             self.process.kill()
-        self.said = "\n".join(
-            line
-            for line in self.errors.read_text(encoding="utf-8").splitlines()
-            if not re.match(r"Warming up|\[[ ▏-█━╸╺]*\]|\s*$", line)
-        )
+        lines = self.errors.read_text(encoding="utf-8").splitlines()
+        self.said = "\n".join(line for line in lines if line.strip() and "Warming up" not in line)
 
     def _listens(self):
         """Return the addresses at which the process listens."""
@@ -226,10 +232,10 @@ class Page:
         return found
 
 
-def translate(page: Page, text: str, beam: int, temperature: float, heard: Heard) -> None:
+def translate(page: Page, text: str, beam: int, heard: Heard) -> None:
     """Have a text translated as a browser does, and note how long it takes."""
     begun = time.monotonic()
-    answer = _post(page, "/gradio_api/call/show", json.dumps([text, beam, temperature, 0]))
+    answer = _post(page, "/gradio_api/call/show", json.dumps([text, beam, 0.0, 0]))
     if answer.status != 200:
         heard.failures.append(f"a translation: status {answer.status}")
         return
@@ -239,7 +245,8 @@ def translate(page: Page, text: str, beam: int, temperature: float, heard: Heard
     elif 'class="translation"' not in shown:
         heard.failures.append("a translation: nothing is shown")
     else:
-        heard.seconds.append(time.monotonic() - begun)
+        now = time.monotonic()
+        heard.translations.append((now, now - begun))
 
 
 def flood(page: Page, heard: Heard) -> bool:
@@ -312,7 +319,7 @@ def resident(process: int) -> int:
 
 def _repeat(kind, page, draw, until, heard):
     """Be a client until a moment."""
-    drawn = texts(draw, most_words=20)
+    drawn = texts(draw, most_words=MOST_TYPED)
     while time.monotonic() < until:
         try:
             if kind == "slow":
@@ -320,9 +327,7 @@ def _repeat(kind, page, draw, until, heard):
             elif kind == "broken":
                 broken(page, draw, heard)
             else:
-                beam = draw.choice((1, 1, 1, 1, 4))
-                temperature = draw.choice((0.0, 0.0, 1.0)) if beam == 1 else 0.0
-                translate(page, next(drawn), beam, temperature, heard)
+                translate(page, next(drawn), draw.choice((1, 1, 1, 4)), heard)
         except OSError as error:
             heard.failures.append(f"{kind}: {type(error).__name__}: {error}")
 
