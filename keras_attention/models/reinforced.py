@@ -138,7 +138,9 @@ class Reinforced(keras.Model):
     def compute_metrics(
         self, x: Any, y: Array, y_pred: Any, sample_weight: Array | None = None
     ) -> dict[str, Any]:
-        return super().compute_metrics(x, y, y_pred["logits"], sample_weight)
+        return super().compute_metrics(
+            x, {"logits": y}, {"logits": y_pred["logits"]}, sample_weight
+        )
 
     def get_config(self) -> dict[str, Any]:
         return {
