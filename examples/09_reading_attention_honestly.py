@@ -910,9 +910,10 @@ plt.show()
 
 # %% [markdown]
 # The name of a panel says over how many words its rows are spread. Where a row is pale, the
-# evidence is thin, and so is what can be said of it. *My* looks at *El* nearly as much as at *mi*:
+# evidence is thin, and so is what can be said of it. *My* looks at *mi*, and half as much at *El*:
 # the mean over twelve heads mixes what they look at. On the right *My* has nearly its whole row at
-# *mi*: without it the model no longer expects *My*.
+# *mi*: without it the model no longer expects *My*. Two kinds of evidence and the neighbours agree
+# there, so the alignment is surer than any one of them.
 #
 # ### Which evidence is which
 #
@@ -996,22 +997,21 @@ assert table["gradient-attention"][1] < table["rollout"][1] < table["attention"]
 #
 # | map | Transformer: AER | loss, nats | RNN: AER | loss, nats |
 # | --- | ---: | ---: | ---: | ---: |
-# | a diagonal; any word | 0.351 | 0.66 | 0.351 | 0.62 |
-# | attention | 0.159 | 3.88 | 0.215 | 3.36 |
-# | rollout | 0.582 | 2.42 | | |
-# | value norms | 0.149 | 3.85 | 0.210 | 3.42 |
-# | value zeroing | 0.154 | 3.86 | 0.213 | 3.41 |
-# | gradient × attention | 0.664 | 1.84 | 0.364 | 3.04 |
-# | relevance | 0.095 | 4.18 | | |
-# | leave-one-out; the costliest word | 0.174 | 4.29 | 0.115 | 3.91 |
-# | alignment | 0.132 | 4.27 | 0.110 | 3.90 |
+# | a diagonal; any word | 0.351 | 0.68 | 0.351 | 0.62 |
+# | attention | 0.167 | 3.94 | 0.215 | 3.36 |
+# | rollout | 0.610 | 2.24 | | |
+# | value norms | 0.169 | 3.92 | 0.210 | 3.42 |
+# | value zeroing | 0.197 | 3.94 | 0.213 | 3.41 |
+# | gradient × attention | 0.687 | 1.74 | 0.364 | 3.04 |
+# | relevance | 0.092 | 4.33 | | |
+# | leave-one-out; the costliest word | 0.177 | 4.43 | 0.115 | 3.91 |
+# | alignment | 0.090 | 4.36 | 0.105 | 3.89 |
 #
 # Both measures sort the maps in much the same way. Rollout, made to follow information through
 # layers, is less true than a diagonal, and so is gradient × attention, in both models: a good
 # reason is not a measurement. In these sentences of daily life the plain weights are a fair
-# alignment; in our eight they even err less than the alignment. On the longer sentences of news
-# they do not: 0.592 for the Transformer, where a diagonal has 0.62 and the alignment 0.319 (same
-# page).
+# alignment. On the longer sentences of news they are not: 0.581 for the Transformer, where a
+# diagonal has 0.62 and the alignment 0.236 (same page).
 #
 # The Transformer and the RNN on our eight sentences:
 
@@ -1025,23 +1025,24 @@ for name, each in (("spa-eng", shipped), ("spa-eng-rnn", rnn)):
 # %% [markdown]
 # ### A link and a cause
 #
-# Where the map and the link by hand disagree, the map need not be wrong. Here are all words that the
-# alignment of the Transformer links differently:
+# Where a map and the link by hand disagree, the map need not be wrong. Here are all words that
+# leave-one-out links differently in the Transformer:
 
 # %%
 for translation, links in zip(forced, real_gold, strict=True):
     _, sources = attributions.written_words(translation)
-    evidence = attributions.attribute(shipped, translation, "alignment")
+    evidence = attributions.attribute(shipped, translation, "leave-one-out")
     for t, (word, named, part) in enumerate(attributions.named_words(evidence)):
         linked = [sources[s] for s, target in sorted(links) if target == t]
         if named not in linked:
             print(f"{word:10} from {named} ({part:.2f} of the row); by hand: {', '.join(linked)}")
 
 # %% [markdown]
-# By the rules *does* is linked to the verb *sale*. Leave out the question mark at the beginning, and
-# *does* loses most: what is left reads like a statement. The person was asked for the
-# counterpart, the model for what its output hangs on. The alignment error rate counts this as an
-# error, and each of the two answers is right for its question.
+# By the rules *for* is linked to the verb *espero*, I am waiting for. Leave out *te*, and *for* loses
+# most: without somebody to wait for, *still waiting* is all there is to say. And a full stop can
+# hang on a word: with the word gone, the model expects another in the place of the full stop. The
+# person was asked for the counterpart, the model for what its output hangs on. The alignment error
+# rate counts this as an error, and each of the two answers is right for its question.
 #
 # ### Twelve heads
 #
@@ -1053,8 +1054,8 @@ dog.plot_grid(by="heads", layer=2, columns=4)
 plt.show()
 
 # %% [markdown]
-# Before *My* is said, head 3 looks at *mi*, head 4 at *El*, and heads 1 and 2 at both; the mean over
-# all heads has some of each. And before `[END]`, for which there is nothing to find, all four look
+# Before *My* is said, head 1 looks at *mi*, head 4 at *El*, and heads 2 and 3 spread their weight over
+# the beginning; the mean over all heads has some of each. And before `[END]`, for which there is nothing to find, all four look
 # at `[START]`. That can be right:
 
 # %%
@@ -1162,8 +1163,8 @@ if not differing:
 # mine = "Se me olvidó cerrar la puerta con llave."
 # ```
 #
-# *I* looks at *Se* more than at any other word. Yet it is without *me* that *I* loses its
-# probability.
+# *I* looks at *olvidó* more than at any other word, which has the person of the verb. Yet it is
+# without *me* that *I* loses its probability.
 # </details>
 
 # %% [markdown]

@@ -3,7 +3,7 @@
     e_ts            evidence that target word t comes from source word s
     p(s | s')       neighbours come from neighbours: the next word mostly lies one further
     α_ts, β_ts      p(s at t | e): every target word has one source word      (forward–backward)
-    alignment       a_ts ∝ p(s at t | e) · p(t at s | eᵀ)
+    alignment       a_ts ∝ √( p(s at t | e) · p(t at s | eᵀ) )
 
 Evidence is read in both directions, and what both agree on is kept: a target word comes from a
 source word, and that source word went there.
@@ -35,7 +35,8 @@ def agreement(evidence: Array) -> np.ndarray:
         Vogel, Ney, Tillmann (1996), HMM-based word alignment in statistical translation, for
         the model; Liang, Taskar, Klein (2006), Alignment by agreement, for the product. There
         the probabilities of words and jumps are learned; here the evidence comes from a
-        translator, and the jumps are the same for all.
+        translator, and the jumps are the same for all. The root, which names the same words, makes
+        it a geometric mean.
 
     Example:
     >>> agreement([[9, 0, 0], [3, 2, 4], [0, 0, 9]]).argmax(axis=1).tolist()
@@ -44,7 +45,7 @@ def agreement(evidence: Array) -> np.ndarray:
     evidence = np.asarray(evidence, dtype=float)
     if evidence.ndim != 2 or not (evidence >= 0).all():
         raise ValueError(f"evidence must be (T, S), 0 or more, got shape {evidence.shape}")
-    found = posterior(parts(evidence, axis=1)) * posterior(parts(evidence.T, axis=1)).T
+    found = np.sqrt(posterior(parts(evidence, axis=1)) * posterior(parts(evidence.T, axis=1)).T)
     return parts(np.where(evidence.any(axis=1, keepdims=True), found, 0.0), axis=1)
 
 

@@ -42,8 +42,8 @@ def test_the_posterior_is_that_of_all_paths(evidence):
     np.testing.assert_allclose(posterior(rows), posterior_by_paths(evidence), atol=1e-12)
 
 
-def test_agreement_is_the_product_of_both_directions(evidence):
-    both = posterior_by_paths(evidence) * posterior_by_paths(evidence.T).T
+def test_agreement_is_the_geometric_mean_of_both_directions(evidence):
+    both = np.sqrt(posterior_by_paths(evidence) * posterior_by_paths(evidence.T).T)
     both[2] = 0  # no source word speaks for it
     expected = both / np.maximum(both.sum(axis=1, keepdims=True), 1e-30)
     np.testing.assert_allclose(agreement(evidence), expected, atol=1e-12)
