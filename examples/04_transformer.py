@@ -1125,9 +1125,10 @@ plt.show()
 # %% [markdown]
 # The map mixes heads that align with heads that do other work. `plot_alignment` asks the model
 # itself where each word comes from: which English words does it no longer expect when a Spanish
-# word is left out? Both maps side by side, each with the number of words over which its rows are
-# spread. A row without colour on the right, such as that of `[END]`, has no single word that it
-# comes from.
+# word is left out, and which Spanish words carry the logit of the English one? Both maps side by
+# side, each with the number of words over which its rows are spread. The row of `[END]` has no
+# colour on the right: it comes from no word. Chapter 9 says how this is found, and how often it
+# errs.
 
 # %%
 real.plot_alignment(title="Where it looks, and where the words come from")
