@@ -16,7 +16,8 @@ class Guard:
     """ASGI middleware: refuse what a page for sentences has no use for.
 
     An upload has the answer 403. A request that does not say its length has 411, and one of more
-    than `most_bytes` has 413. A request that has not arrived in time counts as disconnected.
+    than `most_bytes` has 413. A request that has not arrived in time has 408. After each of these
+    the connection is closed.
 
     Args:
         app: the ASGI application behind it.
@@ -31,12 +32,9 @@ class Guard:
         if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD", "OPTIONS"):
             refusal = self._refusal(scope)
             if refusal:
-                status, reason = refusal
-                kind = (b"content-type", b"text/plain; charset=utf-8")
-                await send({"type": "http.response.start", "status": status, "headers": [kind]})
-                await send({"type": "http.response.body", "body": reason.encode()})
+                await _refuse(send, *refusal)
                 return
-            receive = self._in_time(receive)
+            receive, send = self._in_time(receive, send)
         await self.app(scope, receive, send)
 
     def _refusal(self, scope):
@@ -50,21 +48,38 @@ class Guard:
             return 413, f"A request has at most {self.most_bytes:,} bytes, got {int(length):,}."
         return None
 
-    def _in_time(self, receive):
-        """Return `receive` with a deadline until the body has arrived; later it waits as before."""
+    def _in_time(self, receive, send):
+        """Return `receive` with a deadline until the body has arrived, and a `send` that heeds it.
+
+        In time, both are as before. After the deadline the request is refused; the application
+        hears that the client has gone, and what it still sends is dropped.
+        """
         deadline = asyncio.get_running_loop().time() + self.seconds
-        has_arrived = False
+        has_arrived = is_refused = False
 
         async def received():
-            nonlocal has_arrived
+            nonlocal has_arrived, is_refused
             if has_arrived:
                 return await receive()
             left = deadline - asyncio.get_running_loop().time()
             try:
                 message = await asyncio.wait_for(receive(), max(left, 0))
             except asyncio.TimeoutError:  # of Python 3.10, where it is no TimeoutError
+                is_refused = True
+                await _refuse(send, 408, f"A request must arrive within {self.seconds:g} seconds.")
                 return {"type": "http.disconnect"}
             has_arrived = not message.get("more_body", False)
             return message
 
-        return received
+        async def sent(message):
+            if not is_refused:
+                await send(message)
+
+        return received, sent
+
+
+async def _refuse(send, status, reason):
+    """Answer with a reason, and close the connection: the rest of the request is not read."""
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": reason.encode()})

@@ -140,6 +140,8 @@ def _frame(translation):
 def _remarks(translation):
     """Return remarks for the reader of a translation, in sentences."""
     remarks = []
+    if not translation.text:
+        remarks.append("The model writes nothing for this.")
     if translation.unknown_words:
         remarks.append(sentence_of(translation.remark_on_unknown))
     if not translation.finished:

@@ -10,11 +10,12 @@ JSON = [(b"content-length", b"7")]
 
 
 async def echo(scope, receive, send):
-    """Answer with what arrives, or with nothing if the client has gone."""
+    """Answer with what arrives, or that the client has gone."""
     body, message = b"", {"more_body": True}
     while message.get("more_body"):
         message = await receive()
         if message["type"] == "http.disconnect":
+            await send({"type": "http.response.start", "status": 400, "headers": []})
             return
         body += message["body"]
     await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -22,7 +23,7 @@ async def echo(scope, receive, send):
 
 
 def answered(path="/call", headers=JSON, method="POST", parts=(b"a sente", b""), seconds=5.0):
-    """Return the status and the body with which a request is answered; None: it is not."""
+    """Return the status and the body of an answer; a refusal ends the connection."""
     scope = {"type": "http", "method": method, "path": path, "headers": headers}
     waiting, sent = list(parts), []
 
@@ -36,7 +37,9 @@ def answered(path="/call", headers=JSON, method="POST", parts=(b"a sente", b""),
         sent.append(message)
 
     asyncio.run(Guard(echo, most_bytes=7, seconds=seconds)(scope, receive, send))
-    return (sent[0]["status"], sent[1]["body"].decode()) if sent else None
+    start, body = sent
+    assert (start["status"] == 200) ^ ((b"connection", b"close") in start["headers"])
+    return start["status"], body["body"].decode()
 
 
 def test_a_short_request_arrives_as_it_is():
@@ -62,8 +65,9 @@ def test_a_page_is_given_without_a_length():
     assert answered(method="GET", headers=[], parts=(b"",)) == (200, "")
 
 
-def test_a_request_that_does_not_end_is_dropped():
-    assert answered(parts=(b"a",), seconds=0.05) is None
+def test_a_request_that_does_not_end_is_refused():
+    refused = 408, "A request must arrive within 0.05 seconds."
+    assert answered(parts=(b"a",), seconds=0.05) == refused
 
 
 def test_what_is_no_request_passes():
