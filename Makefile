@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reor
 LAYERS := tests/ops tests/layers
 MODELS := tests/models tests/decoding tests/training
 # What stands on them, where backends could differ.
-ABOVE := tests/corpora/test_batches.py tests/translation/test_translator.py tests/translation/test_alignment.py tests/translation/test_evaluation.py tests/attributions tests/lab/test_writer.py
+ABOVE := tests/corpora/test_batches.py tests/translation/test_translator.py tests/translation/test_alignment.py tests/translation/test_interventions.py tests/translation/test_evaluation.py tests/attributions tests/lab/test_writer.py
 # Rooms of thorough tests.
 LARGE := benchmarks compiling distribution export lab
 
