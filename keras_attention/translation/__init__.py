@@ -1,6 +1,8 @@
 """From a sentence to its translation.
 
 - `result`: `Translation`, the text with its tokens and attention weights, and its pictures.
+- `alignment`: where each word comes from, by leave-one-out, `relevance`, and the `agreement` of two
+  hidden Markov models; `inside` and `interventions` reach into a model for it.
 - `folders`: the folder of a translator, and the translators that come with the package.
 - `translator`: `Translator`, which translates, saves and loads.
 - `evaluation`: the scores of a translator: loss, BLEU, alignment error rate.
