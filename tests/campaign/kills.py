@@ -85,7 +85,7 @@ def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
     found = references(folder / "references")
     outcomes = []
     for fault in FAULTS:
-        if fault in ON_A_DISK and not _Disk.can_be_mounted(folder / "disk"):
+        if fault in ON_A_DISK and not _Disk.can_be_mounted(folder / f"disk for {fault}"):
             say(f"{fault}: left out, since this process may not mount a small disk")
             continue
         outcome, begun = Outcome("kills", f"training: {fault}"), time.monotonic()
