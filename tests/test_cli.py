@@ -740,8 +740,10 @@ def test_a_run_that_is_ended_says_how_to_go_on(run, monkeypatch, number, status,
     monkeypatch.setattr(runs, "train", train)
     # Whatever a shell starts in the background ignores Ctrl-C
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    ended, _, errors = run("train", "--corpus", "bundled", "--out", "new")
-    signal.signal(signal.SIGINT, before)
+    try:
+        ended, _, errors = run("train", "--corpus", "bundled", "--out", "new")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert ended == status
     assert errors == (
         "Finished epochs are kept. Go on with: keras-attention train --resume --out new\n"

@@ -44,7 +44,10 @@ def agreement(evidence: Array) -> np.ndarray:
     """
     evidence = np.asarray(evidence, dtype=float)
     if evidence.ndim != 2 or not (evidence >= 0).all():
-        raise ValueError(f"evidence must be (T, S), 0 or more, got shape {evidence.shape}")
+        smallest = np.min(evidence, initial=np.inf)
+        raise ValueError(
+            f"evidence must be (T, S), 0 or more, got shape {evidence.shape}, smallest {smallest}"
+        )
     found = np.sqrt(posterior(parts(evidence, axis=1)) * posterior(parts(evidence.T, axis=1)).T)
     return parts(np.where(evidence.any(axis=1, keepdims=True), found, 0.0), axis=1)
 

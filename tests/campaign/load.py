@@ -121,7 +121,7 @@ class Heard:
 
     Attributes:
         translations: when each came, and how many seconds it took.
-        refusals: how often the page refused a request, by reason.
+        refusals: the requests that were refused or broken, by reason.
         failures: what should not happen.
     """
 
@@ -173,7 +173,7 @@ def serving(cases: int, draw: random.Random, folder: Path) -> Outcome:
     outcome.figures = (
         f"{len(seconds) / took:.1f} translations a second in the second half, half of them "
         f"within {middle:.2f} s, 99 % within {slowest:.2f} s; memory {growth / 1e6:+.0f} MB, of "
-        f"{memory[0] / 1e9:.1f} GB; refused: {refusals}"
+        f"{memory[0] / 1e9:.1f} GB; bad requests: {refusals}"
     )
     return outcome
 
