@@ -62,7 +62,7 @@ LONG = (
 
 # What tests with the marker `extra(name)` import, by the extra of the package that brings it.
 EXTRAS = {
-    "campaign": ("hypothesis",),
+    "campaign": ("hypothesis", "psutil"),
     "browser": ("selenium",),
     "ctranslate2": ("ctranslate2",),
     "demo": ("gradio",),
@@ -240,6 +240,10 @@ def full_disk():
 
 @pytest.fixture(scope="session")
 def short_pairs():
+    return made_short_pairs()
+
+
+def made_short_pairs():
     """Return 97 aligned pairs of the bundled grammar that fit into the smallest bucket."""
     from keras_attention.corpora.grammar import Grammar
     from keras_attention.text import split_words

@@ -35,7 +35,7 @@ def gradient(function, *inputs):
     elif backend == "jax":
         import jax
 
-        gradients = jax.grad(function, argnums=tuple(range(len(inputs))))(*inputs)
+        gradients = jax.jit(jax.grad(function, argnums=tuple(range(len(inputs)))))(*inputs)
     else:
         import torch
 

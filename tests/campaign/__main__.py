@@ -19,6 +19,10 @@ parts:
            holds what it promises, or in the error that is documented
   load     many translations in one process, then a page with 32 clients, some slow, some broken:
            no slower, no larger, and every answer a translation or a clear refusal
+  numbers  every layer and builder with large numbers, no sequence, no key, thousands of keys, on
+           each backend in three precisions: near what float64 gives, and all of it numbers
+  processes  training in 2 or 4 processes, of which one is killed, stopped or slowed: the others
+           end with one line or wait, and the run goes on in another number of processes
 """
 EXAMPLES = """\
 Prints a line for each kind of case, and every failure. The exit code is 1 if there is one. A whole

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tests.campaign.outcome import Outcome
 
-# Cases: for kills, of each fault
-PARTS = {"kills": 100, "inputs": 100_000, "load": 100_000}
-FEW = {"kills": 2, "inputs": 2_000, "load": 2_000}
+# Cases: for kills and processes, of each fault; for numbers, layers and models, at most all
+PARTS = {"kills": 100, "inputs": 100_000, "load": 100_000, "numbers": 1000, "processes": 20}
+FEW = {"kills": 2, "inputs": 2_000, "load": 2_000, "numbers": 3, "processes": 1}
 
 
 def run(part: str, cases: int, seed: int) -> list[Outcome]:

@@ -15,6 +15,10 @@ COMMAND_LINE = "from keras_attention_command import main; main()"
 
 @pytest.fixture
 def coordinator():
+    return free_address()
+
+
+def free_address():
     """Return an address of this machine at which nobody listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -2,68 +2,18 @@
 
 import json
 import time
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_attention.text import split_words
-from tests.conftest import RUN_FILES, files
 from tests.distribution.conftest import COMMAND_LINE, ended
-
-# A Transformer, because it has dropout; the vocabulary can be cut into 4 parts; batches have
-# several T, over which metrics have to count every token the same
-SETTINGS = {
-    "model": "transformer",
-    "tokens": "word",
-    "units": 8,
-    "num_layers": 1,
-    "num_heads": 2,
-    "feed_forward_dim": 11,
-    "dropout": 0.3,
-    "vocabulary": 92,
-    "batch_size": 16,
-    "shapes": 2,
-    "epochs": 3,
-    "steps": 7,
-    "warm_up": 5,
-    "decay": False,
-    "label_smoothing": 0.1,
-    "patience": 3,
-    "seed": 3,
-}
-
-
-def history(folder):
-    return json.loads((folder / "history.json").read_text())
-
-
-def assert_same_curves(folder, other):
-    curves, others = history(folder), history(other)
-    assert set(curves) == set(others)
-    for name, curve in curves.items():
-        np.testing.assert_allclose(curve, others[name], rtol=0, atol=1e-4, err_msg=name)
-    assert files(folder) == files(other) == RUN_FILES
+from tests.distribution.small_run import SETTINGS, SmallRun, assert_same_curves
 
 
 @pytest.fixture(scope="module")
-def base(short_pairs, tmp_path_factory):
-    """Return files with the pairs, the settings, and the same as options of the command line."""
-    folder = tmp_path_factory.mktemp("distribution")
-    parts = {"train": short_pairs[:73], "validation": short_pairs[73:]}
-    for name, pairs in parts.items():
-        lines = "".join(f"{pair.target}\t{pair.context}\n" for pair in pairs)
-        (folder / f"{name}.tsv").write_text(lines, encoding="utf-8")
-    tokens = [len(split_words(pair.target)) for pair in parts["validation"]]
-    assert len(set(tokens)) >= SETTINGS["shapes"]
-    (folder / "settings.json").write_text(json.dumps(SETTINGS))
-    options = ["--corpus", "train.tsv", "--validation", "validation.tsv", "--no-decay"]
-    for name, value in SETTINGS.items():
-        if name != "decay":
-            options += [f"--{name.replace('_', '-')}", str(value)]
-    return SimpleNamespace(folder=folder, options=options)
+def base(tmp_path_factory):
+    return SmallRun.prepare(tmp_path_factory.mktemp("distribution"))
 
 
 @pytest.fixture(scope="module")
@@ -75,14 +25,6 @@ def with_jax(base, start_for_all):
     status, _, errors = ended(trains)
     assert status == 0, errors
     return base.folder
-
-
-def start_processes(start, base, out, coordinator, number, *more):
-    options = [*base.options, "--coordinator", coordinator, "--processes", number, "--out", out]
-    return [
-        start("-c", COMMAND_LINE, "train", *options, "--process-id", i, *more, cwd=base.folder)
-        for i in range(number)
-    ]
 
 
 # Several devices
@@ -113,7 +55,7 @@ def test_two_replicas_of_tensorflow_give_the_curves_of_one(base, start, tmp_path
 
 
 def test_two_processes_give_the_curves_of_one(base, with_jax, start, coordinator):
-    both = start_processes(start, base, "two", coordinator, 2)
+    both = base.start(start, "two", coordinator, 2)
     (status, out, errors), second = map(ended, both)
     assert (status, errors) == (0, "")
     assert out.startswith("73 training pairs, 24 validation pairs\nEpoch 1/3\n")
@@ -123,7 +65,7 @@ def test_two_processes_give_the_curves_of_one(base, with_jax, start, coordinator
 
 @pytest.mark.slow
 def test_four_processes_give_the_curves_of_one(base, with_jax, start, coordinator):
-    for status, _, errors in map(ended, start_processes(start, base, "four", coordinator, 4)):
+    for status, _, errors in map(ended, base.start(start, "four", coordinator, 4)):
         assert (status, errors) == (0, "")
     assert_same_curves(base.folder / "four", with_jax / "one")
 
@@ -134,7 +76,7 @@ def test_a_run_that_lost_a_process_goes_on_with_another_number(
     base, with_jax, start, coordinator, number, tmp_path
 ):
     killed = tmp_path / "run"
-    first, second = start_processes(start, base, killed, coordinator, 2)
+    first, second = base.start(start, killed, coordinator, 2)
     while first.poll() is None and not list((killed / "checkpoints").glob("epoch-*")):
         time.sleep(0.01)
     second.kill()

@@ -10,6 +10,7 @@ from keras_attention import models
 from tests.numerics import as_numpy
 
 SMALL = {"units": 8, "context_vocabulary_size": 13, "target_vocabulary_size": 17}
+LENGTH = 5
 GLIMPSES = {"labels": 3, "units": 8, "size": 4}
 BUILD = {
     "bilstm_attention": partial(models.build_bilstm_attention, **SMALL),
@@ -56,7 +57,7 @@ every_builder = pytest.mark.parametrize(
 )
 
 
-def outputs_of(model, batch=2, length=5):
+def outputs_of(model, batch=2, length=LENGTH):
     """Call a model with ones; return its outputs, a flat list."""
     fed = {}
     for each in model.inputs:

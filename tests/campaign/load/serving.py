@@ -1,8 +1,4 @@
-"""Many translations in one process, and many clients of one page.
-
-Both must go on as they began: no more memory, no more programs, no slower, and no other answer than
-a translation or a clear refusal.
-"""
+"""A page that 32 clients use at once, some of them slow and some of them broken."""
 
 import http.client
 import json
@@ -16,26 +12,19 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 import numpy as np
+import psutil
 
-from keras_attention import Translator, corpora
 from keras_attention.translation import guard, web
+from tests.campaign.load.common import MOST_GROWTH, TRANSLATOR, resident, texts, words
 from tests.campaign.outcome import Outcome
 
-TRANSLATOR = "spa-eng"
-TENTHS = 10
-AT_ONCE = 500  # sentences in a call
-MOST_GROWTH = 50e6  # bytes
-LEAST_SPEED = 0.95  # of the last tenth, in parts of the first
-LEAST_SECONDS = 10  # of a tenth; a shorter one says nothing about speed
 LONG = 300  # seconds; in less, a page still compiles programs in the second half
-MOST_WORDS, MOST_TYPED = 40, 10  # in a text; in one of a page's client
+MOST_TYPED = 10  # words
 BEAMS, WARM_UP = (1, 1, 1, 4), 15
 
 CLIENTS = {"translate": 26, "slow": 3, "broken": 3}
@@ -47,72 +36,6 @@ STATUSES = {  # of what is broken
     "too long": ("/gradio_api/call/show", b"x" * (guard.MOST_BYTES + 1), 413),
     "no JSON": ("/gradio_api/call/show", b"{", 422),
 }
-
-
-def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
-    """Translate this many texts, then serve a page for a time in proportion to them."""
-    outcomes = []
-    for part in (translations, serving):
-        begun = time.monotonic()
-        outcome = part(cases, random.Random(number), folder)
-        outcome.seconds = time.monotonic() - begun
-        outcomes.append(outcome)
-        say(f"{outcome.what}: {outcome.cases:,} cases, {len(outcome.failures)} failures")
-        say(outcome.figures)
-    return outcomes
-
-
-def texts(draw: random.Random, most_words: int = MOST_WORDS) -> Iterator[str]:
-    """Yield parts of Spanish texts, of random lengths, without end."""
-    words = _words()
-    while True:
-        length = draw.randint(1, most_words)
-        start = draw.randrange(len(words) - length)
-        yield " ".join(words[start : start + length])
-
-
-@cache
-def _words():
-    return [word for pair in corpora.load("bundled") for word in pair.context.split()]
-
-
-def translations(cases: int, draw: random.Random, folder: Path) -> Outcome:
-    """Translate the same texts ten times, each time in another order."""
-    del folder
-    outcome = Outcome("load", "translations in one process")
-    translator = Translator.load(TRANSLATOR)
-    drawn = [text for text, _ in zip(texts(draw), range(max(cases // TENTHS, 1)), strict=False)]
-
-    def translate():
-        begun = time.monotonic()
-        for start in range(0, len(drawn), AT_ONCE):
-            found = translator(drawn[start : start + AT_ONCE])
-            outcome.cases += len(found)
-            for each in found:
-                if not all(np.isfinite(weights).all() for weights in each.weights.values()):
-                    outcome.fail("a weight is no number")
-        return time.monotonic() - begun
-
-    translate()  # compiles
-    outcome.cases = 0
-    seconds, memory, programs = [], [], []
-    for _ in range(TENTHS):
-        draw.shuffle(drawn)
-        seconds.append(translate())
-        memory.append(resident(os.getpid()))
-        programs.append(translator.programs)
-    growth, speed = memory[-1] - memory[0], seconds[0] / seconds[-1]
-    if growth > MOST_GROWTH:
-        outcome.fail(f"memory grew by {growth / 1e6:.0f} MB")
-    if len(set(programs)) > 1:
-        outcome.fail(f"programs: {programs[0]} at first, {programs[-1]} at last")
-    if seconds[0] > LEAST_SECONDS and speed < LEAST_SPEED:
-        outcome.fail(f"the last tenth has {speed:.0%} of the speed of the first")
-    outcome.figures = (
-        f"{outcome.cases / sum(seconds):,.0f} a second; speed of the last tenth {speed:.0%} of the "
-        f"first; {programs[-1]} programs; memory {growth / 1e6:+.0f} MB of {memory[0] / 1e9:.1f} GB"
-    )
-    return outcome
 
 
 @dataclass
@@ -133,7 +56,7 @@ class Heard:
 def serving(cases: int, draw: random.Random, folder: Path) -> Outcome:
     """Serve the page to 32 clients at once, of which some are slow and some are broken."""
     outcome, heard = Outcome("load", f"a page with {sum(CLIENTS.values())} clients"), Heard()
-    _words()  # before the clients ask for them at once
+    words()  # before the clients ask for them at once
     lasts = max(cases * SECONDS_PER_CASE, 5.0)
     with Page(folder) as page:
         drawn = texts(draw, most_words=MOST_TYPED)
@@ -226,20 +149,12 @@ class Page:
 
     def _listens(self):
         """Return the addresses at which the process listens."""
-        own = {
-            os.readlink(each)[8:-1]
-            for each in Path(f"/proc/{self.process.pid}/fd").iterdir()
-            if os.readlink(each).startswith("socket:")
+        connections = psutil.Process(self.process.pid).net_connections("tcp")
+        return {
+            f"{each.laddr.ip}:{each.laddr.port}"
+            for each in connections
+            if each.status == psutil.CONN_LISTEN
         }
-        found = set()
-        for name in ("tcp", "tcp6"):
-            for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
-                _, local, _, state, *rest = line.split()
-                if state == "0A" and rest[5] in own:
-                    address, port = local.split(":")
-                    host = ".".join(str(byte) for byte in reversed(bytes.fromhex(address)))
-                    found.add(f"{host}:{int(port, 16)}")
-        return found
 
 
 def translate(page: Page, text: str, beam: int, heard: Heard) -> None:
@@ -319,12 +234,6 @@ class Status:
 
     status: int
     event: str = ""
-
-
-def resident(process: int) -> int:
-    """Return the bytes of memory that a process holds."""
-    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _repeat(kind, page, draw, until, heard):
