@@ -139,14 +139,10 @@ def test_what_cannot_be_translated_is_answered_by_a_message(translator, sentence
 
 
 def test_words_that_are_not_known_are_named(translator):
-    assert answer(translator, "la roja zzyzx").message.startswith(
-        "The model does not know “zzyzx”."
-    )
+    assert "The model does not know “zzyzx”." in answer(translator, "la roja zzyzx").message
     words = ["zz" + letter for letter in "abcdefg"]
     message = answer(translator, " ".join([*words, "q" * 50])).message
-    assert message.startswith(
-        "The model does not know “zza”, “zzb”, “zzc”, “zzd”, “zze” and 3 more."
-    )
+    assert "The model does not know “zza”, “zzb”, “zzc”, “zzd”, “zze” and 3 more." in message
     assert f"“{'q' * 40}…”" in answer(translator, "q" * 50).message
 
 

@@ -149,11 +149,10 @@ class Page:
 
     def _listens(self):
         """Return the addresses at which the process listens."""
-        connections = psutil.Process(self.process.pid).net_connections("tcp")
         return {
             f"{each.laddr.ip}:{each.laddr.port}"
-            for each in connections
-            if each.status == psutil.CONN_LISTEN
+            for each in psutil.net_connections("tcp")
+            if each.pid == self.process.pid and each.status == psutil.CONN_LISTEN
         }
 
 
