@@ -16,7 +16,6 @@ import resource
 import shutil
 import signal
 import sys
-import time
 import traceback
 import warnings
 import xml.etree.ElementTree as ElementTree
@@ -38,7 +37,7 @@ from keras_attention.plotting.interactive import Panel, Side, View
 from keras_attention.storage import schemas
 from keras_attention.translation import configuration
 from keras_attention.translation.translator import Translator
-from tests.campaign.outcome import Outcome
+from tests.campaign.outcome import Outcome, measured
 
 HANGS, MOST_MEMORY = 10, 2 * 2**30  # seconds and bytes
 WARM_UP = 20  # cases before the memory is counted
@@ -73,12 +72,9 @@ def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
     found = targets(folder)
     shares = sum(target.share for target in found)
     for target in found:
-        outcome = Outcome("inputs", target.what)
-        begun = time.monotonic()
-        _try(target, max(round(cases * target.share / shares), 10), number, outcome)
-        outcome.seconds = time.monotonic() - begun
+        with measured("inputs", target.what, say) as outcome:
+            _try(target, max(round(cases * target.share / shares), 10), number, outcome)
         outcomes.append(outcome)
-        say(f"{target.what}: {outcome.cases:,} cases, {sum(outcome.failures.values())} failures")
     return outcomes
 
 

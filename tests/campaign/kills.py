@@ -23,7 +23,7 @@ from io import BytesIO
 from pathlib import Path
 
 from tests.campaign.children import READY, Child, Ended, import_what_is_heavy
-from tests.campaign.outcome import Outcome
+from tests.campaign.outcome import Outcome, measured
 
 RUN, JOURNAL = "run", "synced"  # names in the folder of a case
 EPOCHS = 4
@@ -88,16 +88,14 @@ def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
         if fault in ON_A_DISK and not _Disk.can_be_mounted(folder / f"disk for {fault}"):
             say(f"{fault}: left out, since this process may not mount a small disk")
             continue
-        outcome, begun = Outcome("kills", f"training: {fault}"), time.monotonic()
-        for place in range(cases):
-            name = list(MODELS)[place % len(MODELS)]
-            draw = random.Random(f"{number} {fault} {place}")
-            for wrong in case(found[name], fault, draw, folder):
-                outcome.fail(f"{name}, case {place}: {wrong}")
-            outcome.cases += 1
-        outcome.seconds = time.monotonic() - begun
+        with measured("kills", f"training: {fault}", say) as outcome:
+            for place in range(cases):
+                name = list(MODELS)[place % len(MODELS)]
+                draw = random.Random(f"{number} {fault} {place}")
+                for wrong in case(found[name], fault, draw, folder):
+                    outcome.fail(f"{name}, case {place}: {wrong}")
+                outcome.cases += 1
         outcomes.append(outcome)
-        say(f"{outcome.what}: {outcome.cases:,} cases, {len(outcome.failures)} failures")
     return outcomes
 
 

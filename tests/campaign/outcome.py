@@ -1,5 +1,8 @@
 """What came out of a part of the campaign."""
 
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 
@@ -26,3 +29,12 @@ class Outcome:
     def fail(self, what: str) -> None:
         """Count a failure."""
         self.failures[what] = self.failures.get(what, 0) + 1
+
+
+@contextmanager
+def measured(part: str, what: str, say: Callable) -> Iterator[Outcome]:
+    """Yield the outcome of the cases in the block; measure its seconds, and say how they went."""
+    outcome, begun = Outcome(part, what), time.monotonic()
+    yield outcome
+    outcome.seconds = time.monotonic() - begun
+    say(f"{what}: {outcome.cases:,} cases, {sum(outcome.failures.values())} failures")

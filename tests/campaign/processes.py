@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from keras_attention.distribution.processes import SILENCE
-from tests.campaign.outcome import Outcome
+from tests.campaign.outcome import Outcome, measured
 from tests.distribution.conftest import COMMAND_LINE, ended, free_address, starting
 from tests.distribution.small_run import SmallRun, assert_same_curves
 
@@ -42,17 +42,15 @@ def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
     lasts = time.monotonic() - begun
     outcomes = []
     for what, fault in FAULTS.items():
-        outcome, begun = Outcome("processes", f"one of 2 or 4 is {what}"), time.monotonic()
-        for place in range(cases):
-            draw = random.Random(f"{number} {what} {place}")
-            try:
-                case(small, fault, lasts, draw)
-            except (AssertionError, subprocess.TimeoutExpired) as error:
-                outcome.fail(f"case {place}: {str(error).strip()[:500]}")
-            outcome.cases += 1
-        outcome.seconds = time.monotonic() - begun
+        with measured("processes", f"one of 2 or 4 is {what}", say) as outcome:
+            for place in range(cases):
+                draw = random.Random(f"{number} {what} {place}")
+                try:
+                    case(small, fault, lasts, draw)
+                except (AssertionError, subprocess.TimeoutExpired) as error:
+                    outcome.fail(f"case {place}: {str(error).strip()[:500]}")
+                outcome.cases += 1
         outcomes.append(outcome)
-        say(f"{outcome.what}: {outcome.cases:,} cases, {len(outcome.failures)} failures")
     return outcomes
 
 

@@ -24,6 +24,7 @@ def texts(draw: random.Random, most_words: int = MOST_WORDS) -> Iterator[str]:
 
 @cache
 def words():
+    """Return the Spanish words of the bundled corpus, in its order."""
     return [word for pair in corpora.load("bundled") for word in pair.context.split()]
 
 
