@@ -185,6 +185,9 @@ class Batches:
     ) -> Any:
         """Return batches without end, shuffled anew at every pass, for training.
 
+        The first pass begins with one batch of each shape, the largest first: the memory of the
+        largest step holds every other, and a machine with too little of it says so at once.
+
         Args:
             seed: random seed; it and the number of the pass alone determine the order, which is the
                 same on every machine.
@@ -204,7 +207,8 @@ class Batches:
         def pass_of(number: int) -> tuple["Batches", list]:
             rng = np.random.default_rng((seed, number))
             batches = self._joined(rng) if self.joined else self
-            return batches, batches._plan(rng)
+            plan = batches._plan(rng)
+            return batches, plan if number else _largest_first(plan)
 
         def planned(index: int) -> tuple:
             number, place = divmod(start + index, self._batches_of_pass)
@@ -285,6 +289,15 @@ class Planned(keras.utils.PyDataset):
 
     def __getitem__(self, index: int) -> tuple:
         return self.planned(index)
+
+
+def _largest_first(plan):
+    """Move one batch of each shape to the front of a plan, the largest shape first."""
+    firsts = {shape: place for place, (shape, _) in reversed([*enumerate(plan)])}
+    places = [firsts[shape] for shape in sorted(firsts, reverse=True)]
+    return [plan[place] for place in places] + [
+        each for place, each in enumerate(plan) if place not in set(places)
+    ]
 
 
 def _for_fit(planned, rows):

@@ -12,6 +12,7 @@ from keras_attention.layers.context_sensitive_memory import ContextSensitiveMemo
 from keras_attention.layers.dense_multi_head_attention import DenseMultiHeadAttention
 from keras_attention.layers.feed_forward import FeedForward
 from keras_attention.layers.glimpses import GlimpseNetwork, GlimpseRNN, Glimpses
+from keras_attention.layers.gru import GRU
 from keras_attention.layers.hard_attention import HardAttention
 from keras_attention.layers.hopfield import Hopfield
 from keras_attention.layers.keras_multi_head_attention import KerasMultiHeadAttention
@@ -42,6 +43,7 @@ from keras_attention.layers.transformer_layers import (
 )
 
 __all__ = [
+    "GRU",
     "AdditiveAttention",
     "AttendThenRecur",
     "AttentionRNN",

@@ -7,7 +7,7 @@ target ids  → embedding → GRU → cross-attention ◄────┘ → den
 import keras
 from keras import layers, ops
 
-from keras_attention.layers import CrossAttention
+from keras_attention.layers import GRU, CrossAttention
 from keras_attention.models.attention_factory import make_attention
 from keras_attention.models.encoder_decoder import annotate, check_sizes, join
 
@@ -26,9 +26,9 @@ def build_rnn_attention(
 ) -> keras.Model:
     """Build the tutorial's Spanish→English translator: two GRUs with attention between them.
 
-    The defaults are the tutorial's: 5,292,936 parameters. The recurrent layers are
-    `keras.layers.RNN` over a `GRUCell`: `keras.layers.GRU` has the same weights, but uses a cuDNN
-    kernel that XLA cannot compile and that fails on a sentence without tokens.
+    The defaults are the tutorial's: 5,292,936 parameters. The recurrent layers are the `GRU` of
+    this package: `keras.layers.GRU` has the same weights, but uses a cuDNN kernel that XLA cannot
+    compile and that fails on a sentence without tokens.
 
     Args:
         context_vocabulary_size: number of context ids; 0 is padding.
@@ -71,7 +71,7 @@ def build_rnn_attention(
 def _build_encoder(vocabulary_size, units, dtype):
     """Ids (B, S) → the memory and the initial state of the decoder."""
     rnn = layers.Bidirectional(
-        layers.RNN(layers.GRUCell(units, dtype=dtype), return_sequences=True, dtype=dtype),
+        GRU(units, return_sequences=True, dtype=dtype),
         merge_mode="sum",
         name="context_rnn",
         dtype=dtype,
@@ -87,13 +87,7 @@ def _build_decoder(vocabulary_size, units, attend, dtype):
     """Ids (B, T), memory and state → logits (B, T, V), attention weights, the next state."""
     # Layers
     embedding = layers.Embedding(vocabulary_size, units, name="target_embedding", dtype=dtype)
-    rnn = layers.RNN(
-        layers.GRUCell(units, dtype=dtype),
-        return_sequences=True,
-        return_state=True,
-        name="target_rnn",
-        dtype=dtype,
-    )
+    rnn = GRU(units, return_sequences=True, return_state=True, name="target_rnn", dtype=dtype)
     cross_attention = CrossAttention(attend, name="cross_attention", dtype=dtype)
     to_logits = layers.Dense(vocabulary_size, name="logits", dtype=dtype)
 

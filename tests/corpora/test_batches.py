@@ -159,6 +159,15 @@ def test_a_pass_of_shuffled_batches_is_a_pass_in_another_order(batches):
         assert_equal_batches(passes[:count], passes[count:])
 
 
+def test_training_begins_with_one_batch_of_each_shape_the_largest_first(batches):
+    found = as_numpy(batches.shuffled(seed=5), len(batches))
+    shapes = [(inputs["context"].shape[1], labels.shape[1]) for inputs, labels in found]
+    count = len(set(shapes))
+    assert count > 1
+    assert shapes[:count] == sorted(set(shapes), reverse=True)
+    assert shapes[count:] != sorted(shapes[count:], reverse=True)
+
+
 def test_a_seed_decides_the_order(batches):
     one = as_numpy(batches.shuffled(seed=5), len(batches))
     assert_equal_batches(one, as_numpy(batches.shuffled(seed=5), len(batches)))

@@ -67,6 +67,10 @@ def over_frames(**kwargs):
     return layers.OverFrames(keras.layers.Dense(Q, **kwargs), **kwargs)
 
 
+def gru(**kwargs):
+    return layers.GRU(Q, return_sequences=True, recurrent_initializer=NO_QR, **kwargs)
+
+
 def turing_machine(controller="feed_forward", dtype=None, units=4, **kwargs):
     """The loop around the cell, with an output as wide as its input."""
     cell = layers.NTMCell(units, 11, 3, controller=controller, dtype=dtype, **kwargs)
@@ -170,6 +174,7 @@ CASES = [
         for order, norm_first in (("post_norm", False), ("pre_norm", True))
     ),
     alone("over_frames", over_frames),
+    alone("gru", gru, implicit_masks=True),
     alone("turing_machine", turing_machine, implicit_masks=True),
     alone(
         "turing_machine_with_many_heads",

@@ -1,0 +1,113 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attention.layers import GRU
+from tests.numerics import as_numpy, assert_close, gradients_of_weights
+
+B, T, E, D = 3, 7, 5, 11
+RNG = np.random.default_rng(0)
+SEQUENCE = RNG.normal(size=(B, T, E)).astype("float32")
+STATE = RNG.normal(size=(B, D)).astype("float32")
+MASK = np.arange(T) < np.array([[T], [4], [0]])
+OPTIONS = {"return_sequences": True, "return_state": True}
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def oracle(weights, sequence, state):
+    """All states of a GRU, step by step, in float64."""
+    kernel, recurrent, biases = (each.astype("float64") for each in weights)
+    states = []
+    for t in range(sequence.shape[1]):
+        of_input = np.split(sequence[:, t] @ kernel + biases[0], 3, axis=1)
+        of_state = np.split(state @ recurrent + biases[1], 3, axis=1)
+        update, reset = (sigmoid(of_input[n] + of_state[n]) for n in (0, 1))
+        candidate = np.tanh(of_input[2] + reset * of_state[2])
+        state = update * state + (1 - update) * candidate
+        states.append(state)
+    return np.stack(states, axis=1)
+
+
+def with_random_weights(layer):
+    layer.build((B, T, E))
+    layer.set_weights([RNG.normal(size=weights.shape) / 3 for weights in layer.get_weights()])
+    return layer
+
+
+def of_keras(layer, **options):
+    """The same layer as Keras' own loop runs it."""
+    theirs = keras.layers.RNN(keras.layers.GRUCell(D), **{**OPTIONS, **options})
+    theirs.build((B, T, E))
+    theirs.set_weights(layer.get_weights())
+    return theirs
+
+
+def test_states_equal_the_oracle():
+    layer = with_random_weights(GRU(D, **OPTIONS))
+    states, last = layer(SEQUENCE, initial_state=STATE)
+    expected = oracle(layer.get_weights(), SEQUENCE, STATE)
+    assert_close(states, expected)
+    assert_close(last, expected[:, -1])
+
+
+@pytest.mark.parametrize("go_backwards", [False, True])
+def test_equal_to_keras_with_a_mask_in_both_directions(go_backwards):
+    layer = with_random_weights(GRU(D, go_backwards=go_backwards, **OPTIONS))
+    theirs = of_keras(layer, go_backwards=go_backwards)
+    for ours, expected in zip(layer(SEQUENCE, mask=MASK), theirs(SEQUENCE, mask=MASK), strict=True):
+        assert_close(ours, as_numpy(expected))
+
+
+def test_gradients_equal_those_of_keras():
+    def gradients(layer):
+        def loss():
+            return ops.sum(ops.square(layer(SEQUENCE, mask=MASK)[0]))
+
+        return gradients_of_weights(layer, loss).values()
+
+    layer = with_random_weights(GRU(D, **OPTIONS))
+    ours, theirs = gradients(layer), gradients(of_keras(layer))
+    assert len(ours) == 3
+    for one, other in zip(ours, theirs, strict=True):
+        assert_close(one, other, 1e-4)
+
+
+def test_a_bidirectional_layer_reads_both_ways():
+    both = keras.layers.Bidirectional(GRU(D, return_sequences=True), merge_mode=None)
+    forwards, backwards = both(SEQUENCE)
+    weights = both.get_weights()
+    zeros = np.zeros((B, D))
+    assert_close(forwards, oracle(weights[:3], SEQUENCE, zeros))
+    assert_close(backwards, oracle(weights[3:], SEQUENCE[:, ::-1], zeros)[:, ::-1])
+
+
+def test_no_units_are_an_error():
+    with pytest.raises(ValueError, match="units"):
+        GRU(0)
+
+
+@pytest.mark.xla
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's loops alone")
+def test_the_gradient_stores_no_copy_of_the_kernels():
+    import tensorflow as tf
+
+    steps, units = 40, 64  # so the copies, 40 × 64 × 192 numbers, would dwarf all else
+
+    def copies_of_a_kernel(layer):
+        layer.build((1, steps, units))
+
+        @tf.function(jit_compile=True)
+        def gradients(sequence):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(layer(sequence))
+            return tape.gradient(loss, [weights.value for weights in layer.trainable_weights])
+
+        text = gradients.experimental_get_compiler_ir(tf.zeros((1, steps, units)))("optimized_hlo")
+        return text.count(f"f32[{steps},{units},{3 * units}]")
+
+    assert copies_of_a_kernel(GRU(units)) == 0
+    assert copies_of_a_kernel(keras.layers.RNN(keras.layers.GRUCell(units))) > 0
