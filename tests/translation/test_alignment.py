@@ -3,6 +3,7 @@ import pickle
 import re
 from dataclasses import replace
 
+import keras
 import numpy as np
 import pytest
 
@@ -66,6 +67,7 @@ def test_the_alignment_of_a_transformer_is_of_two_kinds_of_evidence(translator, 
 
 
 def test_the_alignment_of_a_recurrent_model_is_by_leave_one_out():
+    keras.utils.set_random_seed(0)  # one model in 25 has no evidence for any word
     model = models.build_rnn_attention(CONTEXT, TARGET, units=5)
     expected = of_tokens(agreement(evidence_by_hand(losses_by_numpy(model))))
     (found,) = alignment.align(model, [translation_of(translator_of(model))])
