@@ -293,11 +293,13 @@ class Planned(keras.utils.PyDataset):
 
 def _largest_first(plan):
     """Move one batch of each shape to the front of a plan, the largest shape first."""
-    firsts = {shape: place for place, (shape, _) in reversed([*enumerate(plan)])}
-    places = [firsts[shape] for shape in sorted(firsts, reverse=True)]
-    return [plan[place] for place in places] + [
-        each for place, each in enumerate(plan) if place not in set(places)
-    ]
+    first, others = {}, []
+    for shape, rows in plan:
+        if shape in first:
+            others.append((shape, rows))
+        else:
+            first[shape] = rows
+    return [*sorted(first.items(), reverse=True), *others]
 
 
 def _for_fit(planned, rows):

@@ -76,7 +76,7 @@ class GRU(keras.layers.RNN):
         # Copies: Keras hands on a variable of TensorFlow, which every step would read anew.
         bias, recurrent_bias = ops.unstack(ops.copy(self.cell.bias))
         recurrent_kernel = ops.copy(self.cell.recurrent_kernel)
-        inputs = matmul(sequences, ops.copy(self.cell.kernel)) + bias
+        inputs = matmul(sequences, self.cell.kernel) + bias
 
         def step(inputs, states):
             (before,) = states
