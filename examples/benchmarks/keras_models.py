@@ -112,9 +112,9 @@ class ThisPackage(_Trainer):
         if batched == on_batches.BY_TOKENS:
             tokens = int(size * np.maximum(*((each != 0).sum(1) for each in ids)).mean())
         shapes = Batches(context_ids, target_ids, size).shapes
-        # Beyond the batches of every shape with which a run begins: those would be too many here.
         batches = Batches(*ids, size, batch_tokens=tokens, shapes=shapes)
-        dataset = batches.shuffled(seed=0, start=len(shapes))
+        # The second pass: the first begins with a batch of every shape, and rare ones are costly.
+        dataset = batches.shuffled(seed=0, start=len(batches))
         if not isinstance(dataset, tf.data.Dataset):
             dataset = _of_arrays(lambda planned=dataset: iter(planned), None)
         if batched == on_batches.IN_MEMORY:
