@@ -8,7 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_attention.translation.inside import Inside
-from keras_attention.translation.interventions import edited, gradient
+from keras_attention.translation.interventions import edited, values_and_gradient
 from keras_attention.translation.relevance import Relevance, share_out
 from keras_attention.translation.result import Translation
 from keras_attention.translation.translator import Translator
@@ -45,7 +45,9 @@ def gradient_attention(translator: Translator, translation: Translation) -> np.n
         return ops.sum(answers * ops.eye(tokens))
 
     # A gate of 1 on each weight: its gradient is that of the weight, times the weight
-    return gradient(probability, np.ones((tokens, len(attentions), sources), "float32")).sum(axis=1)
+    gates = np.ones((tokens, len(attentions), sources), "float32")
+    _, slope = values_and_gradient(probability, gates)
+    return slope.sum(axis=1)
 
 
 def relevance(translator: Translator, translation: Translation) -> Relevance:

@@ -9,7 +9,7 @@ from keras import ops
 from keras_attention.attributions.scoring import by_words
 from keras_attention.layers import MultiHeadAttention
 from keras_attention.translation.inside import Inside
-from keras_attention.translation.interventions import edited, gradient
+from keras_attention.translation.interventions import edited, values_and_gradient
 from keras_attention.translation.result import Translation
 from keras_attention.translation.translator import Translator
 
@@ -155,7 +155,8 @@ def _importance(inside, of):
         return -ops.mean(inside.answers(logits))
 
     gates = np.ones((len(attentions), attentions[0].num_heads), "float32")
-    return np.abs(gradient(loss, gates))
+    _, slope = values_and_gradient(loss, gates)
+    return np.abs(slope)
 
 
 def attentions_of(inside: Inside, of: str) -> list[MultiHeadAttention]:

@@ -37,6 +37,7 @@ from keras_attention.layers.stateful_attention import (
     NeuralCoverageAttention,
     RecurrentLocationAttention,
 )
+from keras_attention.layers.token_embedding import TokenEmbedding
 from keras_attention.layers.transformer_layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
@@ -77,6 +78,7 @@ __all__ = [
     "RecurThenAttend",
     "RecurrentLocationAttention",
     "SinusoidalPositions",
+    "TokenEmbedding",
     "TransformerDecoderLayer",
     "TransformerEncoderLayer",
     "scores",

@@ -9,6 +9,7 @@ import keras
 from keras import ops
 
 from keras_attention.layers.base import Attention, Memory
+from keras_attention.layers.token_embedding import within
 from keras_attention.layers.weights import EmbeddingLayer, WeightedLayer
 from keras_attention.ops import align_mask, dot, lookup, padding_mask, position_encoding, project
 from keras_attention.ops.precision import matmul, precise_dtype
@@ -68,7 +69,8 @@ class BagOfWords(EmbeddingLayer):
     def call(self, x: Array, reverse: bool = False) -> Array:
         if reverse:
             return project(x, ops.transpose(self.table))
-        words, mask = ops.take(self.table, x, axis=0), padding_mask(x)
+        mask = padding_mask(x)
+        words = ops.take(self.table, within(x, self.vocabulary_size), axis=0)
         weights = mask[..., None]
         if self.encode_positions:
             weights = position_encoding(mask, self.units, precise_dtype(words))

@@ -10,6 +10,7 @@ import keras
 from keras import ops
 
 from keras_attention.layers.dropout import Dropout
+from keras_attention.layers.token_embedding import within
 from keras_attention.layers.weights import EmbeddingLayer
 from keras_attention.ops import sinusoids
 from keras_attention.ops.positions import LAYOUTS
@@ -222,7 +223,7 @@ class PositionalEmbedding(EmbeddingLayer):
     def call(self, ids: Array, *, start: Array | None = None, reverse: bool = False) -> Array:
         if reverse:
             return self.embedding(ids, reverse=True)
-        x = self.embedding(ids)
+        x = self.embedding(within(ids, self.vocabulary_size))
         x = x * math.sqrt(self.width) if self.scale else x
         return self.drop(self.add_positions(x, start=start))
 

@@ -15,6 +15,7 @@ from keras_attention.layers import (
     CausalSelfAttention,
     MultiHeadAttention,
     SinusoidalPositions,
+    TokenEmbedding,
     TransformerDecoderLayer,
 )
 from keras_attention.models.caches import cache_inputs, cached_layers, of_one_length
@@ -102,7 +103,7 @@ def build_character_model(
         # As large as the sinusoids: a character counts as much as its position
         normal = keras.initializers.RandomNormal(stddev=1.0)
         stack = [
-            layers.Embedding(vocabulary_size, units, normal, name="embedding", dtype=dtype),
+            TokenEmbedding(vocabulary_size, units, normal, name="embedding", dtype=dtype),
             layers.Conv1D(units, _TOGETHER, name="together", dtype=dtype),
             SinusoidalPositions(name="positions", dtype=dtype),
         ]
@@ -112,7 +113,7 @@ def build_character_model(
     else:
         lstm = {"return_sequences": True, "return_state": True, "dtype": dtype}
         stack = [
-            layers.Embedding(vocabulary_size, embedding, name="embedding", dtype=dtype),
+            TokenEmbedding(vocabulary_size, embedding, name="embedding", dtype=dtype),
             layers.LSTM(units, **lstm, name="lstm"),
             layers.Dropout(dropout, name="dropout", dtype=dtype),
         ]

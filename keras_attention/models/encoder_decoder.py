@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import layers, ops
 
-from keras_attention.layers import AttentionRNN
+from keras_attention.layers import AttentionRNN, TokenEmbedding
 from keras_attention.ops import padding_mask
 from keras_attention.types import Array
 
@@ -41,7 +41,7 @@ def annotate(
     Returns:
         The mask; annotations, 0 at padding; a list of states, possibly empty.
     """
-    embedding = layers.Embedding(vocabulary_size, width, name="context_embedding", dtype=dtype)
+    embedding = TokenEmbedding(vocabulary_size, width, name="context_embedding", dtype=dtype)
     mask = padding_mask(context)
     outputs = rnn(embedding(context), mask=mask)
     annotations, *states = outputs if isinstance(outputs, (list, tuple)) else [outputs]
@@ -76,7 +76,7 @@ def build_attending_decoder(
         the next states.
     """
     # Layers
-    embedding = layers.Embedding(vocabulary_size, width, name="target_embedding", dtype=dtype)
+    embedding = TokenEmbedding(vocabulary_size, width, name="target_embedding", dtype=dtype)
     rnn = AttentionRNN(cell, name="target_rnn", dtype=dtype)
     to_logits = layers.Dense(vocabulary_size, name="logits", dtype=dtype)
 

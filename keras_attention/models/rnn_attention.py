@@ -7,7 +7,7 @@ target ids  → embedding → GRU → cross-attention ◄────┘ → den
 import keras
 from keras import layers, ops
 
-from keras_attention.layers import GRU, CrossAttention
+from keras_attention.layers import GRU, CrossAttention, TokenEmbedding
 from keras_attention.models.attention_factory import make_attention
 from keras_attention.models.encoder_decoder import annotate, check_sizes, join
 
@@ -86,7 +86,7 @@ def _build_encoder(vocabulary_size, units, dtype):
 def _build_decoder(vocabulary_size, units, attend, dtype):
     """Ids (B, T), memory and state → logits (B, T, V), attention weights, the next state."""
     # Layers
-    embedding = layers.Embedding(vocabulary_size, units, name="target_embedding", dtype=dtype)
+    embedding = TokenEmbedding(vocabulary_size, units, name="target_embedding", dtype=dtype)
     rnn = GRU(units, return_sequences=True, return_state=True, name="target_rnn", dtype=dtype)
     cross_attention = CrossAttention(attend, name="cross_attention", dtype=dtype)
     to_logits = layers.Dense(vocabulary_size, name="logits", dtype=dtype)

@@ -6,7 +6,7 @@ context ids → embedding → LSTM → pooling → (s₀, c₀);   s_t = LSTM(y_
 import keras
 from keras import layers, ops
 
-from keras_attention.layers import Pooling
+from keras_attention.layers import Pooling, TokenEmbedding
 from keras_attention.models.encoder_decoder import annotate, check_sizes, inputs_like, join
 
 
@@ -77,7 +77,7 @@ def _build_encoder(vocabulary_size, units, pool, dtype):
 def _build_decoder(vocabulary_size, units, encoded, dtype):
     """Ids (B, T) and states → logits (B, T, V), the fractions, the next states."""
     # Layers
-    embedding = layers.Embedding(vocabulary_size, units, name="target_embedding", dtype=dtype)
+    embedding = TokenEmbedding(vocabulary_size, units, name="target_embedding", dtype=dtype)
     rnn = layers.RNN(
         layers.LSTMCell(units, dtype=dtype),
         return_sequences=True,

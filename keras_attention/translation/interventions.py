@@ -60,22 +60,27 @@ def edited(attentions: Iterable[MultiHeadAttention], edit: Callable[[int, Array]
     return replaced(attentions, "attend", make)
 
 
-def gradient(function: Callable[[Array], Array], at: np.ndarray) -> np.ndarray:
-    """Return the gradient of a function, from an array to a number, on any backend."""
+def values_and_gradient(
+    function: Callable[[Array], Array], at: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a function gives for an array, and the gradient of its sum, on any backend."""
     backend = keras.backend.backend()
     if backend == "jax":
         import jax
 
-        return np.asarray(jax.grad(function)(jax.numpy.asarray(at)))
+        values, pulled_back = jax.vjp(function, jax.numpy.asarray(at))
+        return np.asarray(values), np.asarray(pulled_back(jax.numpy.ones_like(values))[0])
     if backend == "torch":
         import torch
 
         x = torch.tensor(at, requires_grad=True)
-        return torch.autograd.grad(function(x), x)[0].numpy()
+        values = function(x)
+        slope = torch.autograd.grad(values.sum(), x)[0]
+        return values.detach().numpy(), slope.numpy()
     import tensorflow as tf
 
     x = tf.constant(at)
     with tf.GradientTape() as tape:
         tape.watch(x)
-        y = function(x)
-    return tape.gradient(y, x).numpy()
+        values = function(x)
+    return values.numpy(), tape.gradient(values, x).numpy()

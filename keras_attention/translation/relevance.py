@@ -16,7 +16,7 @@ from keras import ops
 
 from keras_attention.layers import PositionalEmbedding
 from keras_attention.translation.inside import Inside
-from keras_attention.translation.interventions import gradient, replaced
+from keras_attention.translation.interventions import replaced, values_and_gradient
 from keras_attention.types import Array
 
 _Norm = keras.layers.LayerNormalization
@@ -52,17 +52,17 @@ def share_out(inside: Inside) -> Relevance:
     tokens, sources = len(inside.target), len(inside.context)
     inputs = inside.inputs(copies=tokens)
 
-    def logit(gates):
+    def logits_of(gates):
         with ExitStack() as stack:
             for rule in _rules(inside, gates[:, :sources], gates[:, sources:]):
                 stack.enter_context(rule)
             logits = inside.answers(inside.model(inputs, training=False), of_logarithm=False)
-        return ops.sum(logits * ops.eye(tokens))
+        return ops.diagonal(logits)  # copy t is for token t
 
     # A gate of 1 on each embedded token: its gradient is input × gradient, summed over the width
-    found = gradient(logit, np.ones((tokens, sources + tokens), "float32"))
-    kept = inside.answers(inside.model(inside.inputs(), training=False), of_logarithm=False)
-    return Relevance(found[:, :sources], found[:, sources:], ops.convert_to_numpy(kept)[0])
+    gates = np.ones((tokens, sources + tokens), "float32")
+    logits, found = values_and_gradient(logits_of, gates)
+    return Relevance(found[:, :sources], found[:, sources:], logits)
 
 
 def _rules(inside, context_gates, target_gates):

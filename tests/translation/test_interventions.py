@@ -3,7 +3,7 @@ import pytest
 from keras import ops
 
 from keras_attention.translation.inside import Inside
-from keras_attention.translation.interventions import edited, gradient, replaced
+from keras_attention.translation.interventions import edited, replaced, values_and_gradient
 from tests.attributions.sentences import translation_of, translator_of
 from tests.models.transformers import called, stirred
 
@@ -16,7 +16,10 @@ def inside():
 
 def test_a_gradient_is_that_of_the_backend():
     at = np.array([1.0, -2.0, 3.0], "float32")
-    np.testing.assert_allclose(gradient(lambda x: ops.sum(x**3), at), 3 * at**2, rtol=1e-6)
+    values, slope = values_and_gradient(lambda x: x**3, at)
+    np.testing.assert_allclose(values, at**3, rtol=1e-6)
+    np.testing.assert_allclose(slope, 3 * at**2, rtol=1e-6)
+    np.testing.assert_allclose(values_and_gradient(lambda x: ops.sum(x**3), at)[1], slope)
 
 
 def test_a_method_comes_back_even_after_an_error(inside):

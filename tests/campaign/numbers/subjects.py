@@ -14,6 +14,7 @@ from tests.models.test_dtypes import BUILD, LENGTH
 # A place among 4,096 keys, and which of as many numbers is the largest, change with rounding
 CHOOSE = ("local_p", "pooling_max")
 LONGEST = 100  # tokens for a model; 4,096 of them are for layers
+BEYOND = (-1, 10**3, -(10**6))  # ids that no vocabulary has
 LARGE = 32.0  # a product of two numbers of this size, over some dimensions, is up to 1e4
 
 
@@ -29,6 +30,7 @@ class Condition:
             by whole units in half precision, and with them the weights.
         is_compiled: whether XLA computes it as well.
         is_long: whether, where there is XLA, it alone computes it, and no gradient.
+        is_beyond: whether some ids are negative or beyond the vocabulary.
     """
 
     sizes: tuple = ()
@@ -37,6 +39,7 @@ class Condition:
     is_compared: bool = True
     is_compiled: bool = False
     is_long: bool = False
+    is_beyond: bool = False
 
 
 CONDITIONS = {
@@ -50,6 +53,7 @@ CONDITIONS = {
     "no key": Condition(sizes=(("S", 0),)),
     "one key": Condition(sizes=(("S", 1),)),
     "4,096 keys": Condition(sizes=(("S", 4096),), is_long=True),
+    "ids beyond the vocabulary": Condition(is_beyond=True, is_compiled=True),
 }
 
 
@@ -80,6 +84,8 @@ def layers() -> Iterator[tuple[str, Subject]]:
     def inputs(case, condition, draw):
         if any(size == 0 and why_never_empty(case, axis) for axis, size in condition.sizes):
             return None
+        if condition.is_beyond:
+            return None  # layers get numbers
         sizes = {axes[axis]: size for axis, size in condition.sizes}
         found = {}
         for name, array in case.inputs().items():
@@ -126,6 +132,8 @@ def builders() -> Iterator[tuple[str, Subject]]:
         classes = set(contract.classes_in(keras.saving.serialize_keras_object(model)))
         if sizes.get("B") == 0 and is_tensorflow and classes & {"LSTM", "LSTMCell", "Conv1D"}:
             return None  # which TensorFlow cannot compute, or gives another length
+        if condition.is_beyond and not any(each.dtype.startswith("int") for each in model.inputs):
+            return None
         length = min(sizes.get("S", sizes.get("T", LENGTH)), LONGEST)
         found = {}
         for each in model.inputs:
@@ -134,6 +142,8 @@ def builders() -> Iterator[tuple[str, Subject]]:
             if each.dtype.startswith("int"):
                 found[each.name] = draw.integers(1, 13, shape).astype("int32")
                 found[each.name][-1:] *= not condition.is_empty
+                if condition.is_beyond:
+                    found[each.name][..., 1:4] = BEYOND
             else:
                 found[each.name] = draw.normal(size=shape).astype("float32")
         return found
