@@ -10,7 +10,9 @@ from keras_attention.types import Array
 
 @keras.saving.register_keras_serializable("keras_attention")
 class TokenEmbedding(keras.layers.Embedding):
-    """`keras.layers.Embedding` for which a negative id is 0, and one beyond the vocabulary its last.
+    """`keras.layers.Embedding` that takes an id beyond the vocabulary as the nearest one in it.
+
+    A negative id becomes 0, one that is too large the last.
 
     In Keras such an id is an error on TensorFlow and PyTorch, NaN on JAX, and the last id in a
     program of XLA.
