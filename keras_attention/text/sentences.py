@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-_SENTENCE = re.compile(r"[.!?…]+[\"'»”’)\]]*\s+")
+_SENTENCE = re.compile(r"(?:[.!?…]+[\"'»”’)\]]*\s+)+")  # ". . ." is one end, not three sentences
 _CLAUSE = re.compile(r"[,;:—–)]+\s+")
 _BLANK = re.compile(r"\s+")
 # A full stop after one of these ends no sentence

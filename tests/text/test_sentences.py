@@ -19,6 +19,8 @@ def words(parts):
         ("uno, dos, tres, cuatro, cinco", 2, ["uno, dos,", "tres, cuatro,", "cinco"]),
         ("uno dos tres cuatro cinco", 2, ["uno dos", "tres cuatro", "cinco"]),
         ("uno dos tres, cuatro cinco", 2, ["uno dos", "tres,", "cuatro cinco"]),
+        ("No sé. . . . Puede ser.", 5, ["No sé. . . .", "Puede ser."]),
+        (". . . . . . .", 3, [". . .", ". . .", "."]),
         ("", 3, [""]),
     ],
 )
