@@ -23,6 +23,8 @@ parts:
            each backend in three precisions: near what float64 gives, and all of it numbers
   processes  training in 2 or 4 processes, of which one is killed, stopped or slowed: the others
            end with one line or wait, and the run goes on in another number of processes
+  pages    hostile sentences on every kind of page, opened in headless Chromium: nothing of theirs
+           runs, and no request leaves
 """
 EXAMPLES = """\
 Prints a line for each kind of case, and every failure. The exit code is 1 if there is one. A whole

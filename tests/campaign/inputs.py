@@ -73,12 +73,13 @@ def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
     shares = sum(target.share for target in found)
     for target in found:
         with measured("inputs", target.what, say) as outcome:
-            _try(target, max(round(cases * target.share / shares), 10), number, outcome)
+            try_target(target, max(round(cases * target.share / shares), 10), number, outcome)
         outcomes.append(outcome)
     return outcomes
 
 
-def _try(target, cases, number, outcome):
+def try_target(target: Target, cases: int, number: int, outcome: Outcome) -> None:
+    """Draw this many inputs for a target, and count into the outcome what goes wrong."""
     memory = []
 
     @seed(number)
@@ -168,6 +169,11 @@ def any_text(most=120):
         mixed.map("".join),
         st.builds(lambda piece, times: piece * times, pieces, st.integers(1, 400)),
     )
+
+
+def any_tokens():
+    """Draw a few short texts, to stand as tokens."""
+    return st.lists(any_text(12), min_size=1, max_size=6)
 
 
 def long_text():
@@ -494,7 +500,7 @@ def targets(folder: Path) -> list[Target]:
     config = json.loads((run / configuration.CONFIG_FILE).read_text(encoding="utf-8"))
     for name in ("configured", "damaged"):
         shutil.copytree(run, folder / name, dirs_exist_ok=True)
-    tokens = st.lists(any_text(12), min_size=1, max_size=6)
+    tokens = any_tokens()
     numbers = st.integers(0, 10**6)
     fields = sorted(runs.Settings.__dataclass_fields__)
     files = (ValueError, OSError)

@@ -8,9 +8,17 @@ from pathlib import Path
 
 from tests.campaign.outcome import Outcome
 
-# Cases: for kills and processes, of each fault; for numbers, layers and models, at most all
-PARTS = {"kills": 100, "inputs": 100_000, "load": 100_000, "numbers": 1000, "processes": 20}
-FEW = {"kills": 2, "inputs": 2_000, "load": 2_000, "numbers": 3, "processes": 1}
+# Cases: for kills and processes, of each fault; for pages, of each kind; for numbers, layers and
+# models, at most all
+PARTS = {
+    "kills": 100,
+    "inputs": 100_000,
+    "load": 100_000,
+    "numbers": 1000,
+    "processes": 20,
+    "pages": 250,
+}
+FEW = {"kills": 2, "inputs": 2_000, "load": 2_000, "numbers": 3, "processes": 1, "pages": 10}
 
 
 def run(part: str, cases: int, seed: int) -> list[Outcome]:

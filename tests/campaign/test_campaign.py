@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.browser import in_a_browser
 from tests.campaign import page
 from tests.campaign.outcome import Outcome
 
@@ -19,7 +20,7 @@ def tried(check, errors=(ValueError,)):
 
     outcome = Outcome("inputs", "a number")
     target = inputs.Target("a number", 1.0, strategies.integers(0, 9), check, errors)
-    inputs._try(target, 50, 0, outcome)
+    inputs.try_target(target, 50, 0, outcome)
     return outcome
 
 
@@ -110,3 +111,40 @@ def test_the_page_has_the_table_of_the_results():
     text = page.PAGE.read_text(encoding="utf-8")
     assert page.written(text) == text
     assert text.count("| kills |") + text.count("| inputs |") > 10
+
+
+@pytest.fixture(scope="module")
+def watched():
+    """Start a browser that notices what a sentence does."""
+    from tests import browser
+    from tests.campaign import pages
+
+    with browser.started((900, 700)) as driver:
+        pages.prepare(driver)
+        yield driver
+
+
+def open_trusting(driver, folder, sentence):
+    """Open a page that shows a sentence without escaping it."""
+    from tests.campaign import pages
+
+    def write(folder, source, text, words):
+        path = folder / "page.html"
+        path.write_text(f"<!doctype html>{source}", encoding="utf-8")
+        return path
+
+    pages.check(driver, write, folder, (sentence, "", []))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "failure"),
+    [
+        pytest.param("<script>alert(1)</script>", "the console", marks=in_a_browser),
+        pytest.param("<img src=x onerror=alert(1)>", "requests", marks=in_a_browser),
+        pytest.param("<img src=https://example.com/x>", "requests", marks=in_a_browser),
+    ],
+)
+def test_what_a_sentence_does_on_a_page_is_noticed(watched, tmp_path, sentence, failure):
+    open_trusting(watched, tmp_path, "Los niños comen.")
+    with pytest.raises(AssertionError, match=failure):
+        open_trusting(watched, tmp_path, sentence)
