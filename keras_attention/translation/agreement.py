@@ -13,23 +13,26 @@ import numpy as np
 
 from keras_attention.types import Array
 
-DOUBT = 0.1  # the part of a row of evidence that says nothing
+DOUBT = 0.4  # the part of a row of evidence that says nothing
 IN_ORDER = 0.7  # the part of the jumps that stay near; the others land anywhere
-NEAR = 2.0  # words; e to the power of -1 for each NEAR that a jump is away from one
+NEAR = 1.5  # words; e to the power of -1 for each NEAR that a jump is away from one
 
 
-def agreement(evidence: Array) -> np.ndarray:
+def agreement(evidence: Array, possible: Array | None = None) -> np.ndarray:
     """Return the alignment on which both directions agree.
 
     Args:
         evidence: (T, S), from 0 on: which source words S speak for which target words T. Only the
             proportions in a row count.
+        possible: booleans (T, S), which pairs may be linked; None: all. Evidence for others counts
+            as none.
 
     Returns:
         (T, S). A row sums to 1, or is 0 where there is no evidence.
 
     Raises:
-        ValueError: the evidence is not a matrix of numbers that are 0 or more.
+        ValueError: the evidence is not a matrix of numbers that are 0 or more, or `possible` has
+            another shape.
 
     References:
         Vogel, Ney, Tillmann (1996), HMM-based word alignment in statistical translation, for
@@ -48,23 +51,34 @@ def agreement(evidence: Array) -> np.ndarray:
         raise ValueError(
             f"evidence must be (T, S), 0 or more, got shape {evidence.shape}, smallest {smallest}"
         )
-    found = np.sqrt(posterior(parts(evidence, axis=1)) * posterior(parts(evidence.T, axis=1)).T)
+    possible = np.ones(evidence.shape, bool) if possible is None else np.asarray(possible, bool)
+    if possible.shape != evidence.shape:
+        raise ValueError(
+            f"possible must have the shape of the evidence, {evidence.shape}, got {possible.shape}"
+        )
+    evidence = np.where(possible, evidence, 0.0)
+    target_to_source = posterior(parts(evidence, axis=1), possible)
+    source_to_target = posterior(parts(evidence.T, axis=1), possible.T)
+    found = np.sqrt(target_to_source * source_to_target.T)
     return parts(np.where(evidence.any(axis=1, keepdims=True), found, 0.0), axis=1)
 
 
-def posterior(evidence: np.ndarray) -> np.ndarray:
+def posterior(evidence: np.ndarray, possible: np.ndarray) -> np.ndarray:
     """Return p(s at t | all rows) by the forward–backward algorithm.
 
     Args:
         evidence: (T, S); each row sums to 1, or to 0 where it says nothing.
+        possible: booleans (T, S), where a row may have its place. One without any place may be
+            anywhere.
 
     Returns:
         (T, S); each row sums to 1.
     """
     length, places = evidence.shape
     even = 1 / max(places, 1)
+    doubts = parts(possible | ~possible.any(axis=1, keepdims=True), axis=1)
     says = evidence.any(axis=1, keepdims=True)
-    emissions = (1 - DOUBT) * np.where(says, evidence, even) + DOUBT * even
+    emissions = (1 - DOUBT) * np.where(says, evidence, doubts) + DOUBT * doubts
     jumps = np.arange(places) - np.arange(places)[:, None]
     near = parts(np.exp(-np.abs(jumps - 1) / NEAR), axis=1)
     transitions = IN_ORDER * near + (1 - IN_ORDER) * even

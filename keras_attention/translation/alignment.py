@@ -7,9 +7,11 @@
 
 Leave-one-out is the prediction difference of Li et al. (2019). It serves every model; relevance
 needs a Transformer. The evidence asks both ways: a source word should matter for this target word,
-and for it more than for others. m⁺ is m, or 0 if it is negative.
+and for it more than for others. m⁺ is m, or 0 if it is negative. Words come from words alone, and
+punctuation from punctuation: a model writes "did" because of "¿", but "¿" does not mean it.
 """
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ import numpy as np
 from keras import ops
 
 from keras_attention.models.caches import cached_layers
-from keras_attention.text import END, PADDING, START, padded, shifted_right
+from keras_attention.text import END, PADDING, START, UNKNOWN, padded, shifted_right
 from keras_attention.translation.agreement import agreement, parts
 from keras_attention.translation.inside import Inside, of_tokens
 from keras_attention.translation.relevance import share_out
@@ -27,6 +29,7 @@ from keras_attention.types import Array
 if TYPE_CHECKING:
     from keras_attention.translation.result import Translation
 
+SIGNS = "%‰&@#"  # punctuation to Unicode, but read aloud as words are
 MOST_TOKENS = 8192  # target tokens that a model writes at once, padding included
 
 
@@ -54,8 +57,12 @@ def align(model: keras.Model, translations: Sequence["Translation"]) -> list[np.
         if inside.decoder_layers:
             relevances = _sums(share_out(inside).context, rows, columns)
             evidence = (evidence + both_ways(relevances)) / 2
+        possible = _are_alike(
+            [_kinds(each.target_ids, each.target_tokens, word) for word in rows],
+            [_kinds(each.context_ids, each.context_tokens, word) for word in columns],
+        )
         matrix = np.zeros((len(each.target_ids), len(each.context_ids)))
-        for row, numbers in zip(rows, agreement(evidence), strict=True):
+        for row, numbers in zip(rows, agreement(evidence, possible), strict=True):
             for column, number in zip(columns, numbers, strict=True):
                 matrix[np.ix_(row, column)] = number / len(column)
         found.append(matrix)
@@ -141,6 +148,21 @@ def _sums(numbers, rows, columns):
 def _words(ids, groups):
     groups = groups or [[place] for place, _ in enumerate(ids)]
     return [list(word) for word in groups if ids[word[0]] not in (START, END)]
+
+
+def _kinds(ids, tokens, places):
+    """Say if the tokens in some places may be a word, and if they may be punctuation."""
+    if any(ids[place] == UNKNOWN for place in places):
+        return True, True
+    letters = "".join(tokens[place] for place in places)
+    is_word = any(x in SIGNS or not unicodedata.category(x).startswith("P") for x in letters)
+    return is_word, not is_word
+
+
+def _are_alike(rows, columns):
+    """Return which rows and columns may be of the same kind, (rows, columns)."""
+    rows, columns = (np.reshape(np.array(kinds, bool), (-1, 2)) for kinds in (rows, columns))
+    return rows @ columns.T
 
 
 def _contexts(translation, without) -> Iterator[np.ndarray]:

@@ -74,6 +74,38 @@ def test_the_alignment_of_a_recurrent_model_is_by_leave_one_out():
     np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("word", "id", "expected"),
+    [
+        ("¿", 5, [[False, True], [True, False]]),  # the other source word is "two"
+        ("…»", 5, [[False, True], [True, False]]),
+        ("%", 5, [[True, True], [False, False]]),  # which is read as a word is, like these
+        ("€", 5, [[True, True], [False, False]]),
+        ("7", 5, [[True, True], [False, False]]),
+        ("[UNK]", 1, [[True, True], [True, False]]),  # a word or punctuation, nobody knows
+    ],
+)
+def test_words_come_from_words_and_punctuation_from_punctuation(
+    translator, translation, monkeypatch, word, id, expected
+):
+    given = []
+
+    def spy(evidence, possible):
+        given.append(possible)
+        return agreement(evidence, possible)
+
+    monkeypatch.setattr(alignment, "agreement", spy)
+    asked = replace(
+        translation,
+        context_ids=(2, id, *CONTEXT_IDS[2:]),
+        context_tokens=("[START]", word, "tw", "o", "[END]"),
+        target_tokens=("un", "o", "?", "[END]"),
+    )
+    (found,) = alignment.align(translator.model, [asked])
+    np.testing.assert_array_equal(given, [expected])
+    np.testing.assert_array_equal(found[:3][~of_tokens(np.array(expected))[:3].astype(bool)], 0)
+
+
 def test_to_a_recurrent_model_a_hidden_word_is_a_deleted_one():
     model = models.build_rnn_attention(CONTEXT, TARGET, units=5)
     translator = translator_of(model)
