@@ -899,8 +899,9 @@ for each in shipped(SPANISH, attention=False):
 # *leave-one-out*, this time of the input. The word is hidden as padding is, so that the other words
 # keep their positions. It also shares out the logit of each English word among the Spanish words:
 # *relevance*. Of both it asks both ways: a Spanish word should matter for this English word, and for
-# it more than for others. Then it reads the sentence as a whole. Neighbours mostly come from
-# neighbours, say two hidden Markov models, one in each direction; what they agree on is kept.
+# it more than for others. Words come from words, and punctuation from punctuation. Then it reads the
+# sentence as a whole. Neighbours mostly come from neighbours, say two hidden Markov models, one in
+# each direction; what they agree on is kept.
 
 # %%
 dog = forced[0]
