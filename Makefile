@@ -32,7 +32,7 @@ test-all: test test-rest
 test-rest: $(VENV)/all
 	$(PYTEST) -m "thorough and not slow" $(addprefix tests/,$(LARGE))
 	$(PYTEST) -m "thorough and not slow" $(addprefix --ignore=tests/,$(LARGE))
-	$(BIN)/python -m tests.campaign kills inputs numbers --few
+	$(BIN)/python -m tests.campaign kills inputs numbers pages --few
 	KERAS_BACKEND=jax $(PYTEST) $(LAYERS)
 	KERAS_BACKEND=jax $(PYTEST) $(MODELS)
 	KERAS_BACKEND=jax $(PYTEST) $(ABOVE)
