@@ -3,7 +3,7 @@
     e_ts            evidence that target word t comes from source word s
     p(s | s')       neighbours come from neighbours: the next word mostly lies one further
     α_ts, β_ts      p(s at t | e): every target word has one source word      (forward–backward)
-    alignment       a_ts ∝ √( p(s at t | e) · p(t at s | eᵀ) )
+    alignment       a_ts ∝ p(s at t | e) · p(t at s | eᵀ)
 
 Evidence is read in both directions, and what both agree on is kept: a target word comes from a
 source word, and that source word went there.
@@ -38,8 +38,7 @@ def agreement(evidence: Array, possible: Array | None = None) -> np.ndarray:
         Vogel, Ney, Tillmann (1996), HMM-based word alignment in statistical translation, for
         the model; Liang, Taskar, Klein (2006), Alignment by agreement, for the product. There
         the probabilities of words and jumps are learned; here the evidence comes from a
-        translator, and the jumps are the same for all. The root, which names the same words, makes
-        it a geometric mean.
+        translator, and the jumps are the same for all.
 
     Example:
     >>> agreement([[9, 0, 0], [3, 2, 4], [0, 0, 9]]).argmax(axis=1).tolist()
@@ -59,7 +58,7 @@ def agreement(evidence: Array, possible: Array | None = None) -> np.ndarray:
     evidence = np.where(possible, evidence, 0.0)
     target_to_source = posterior(parts(evidence, axis=1), possible)
     source_to_target = posterior(parts(evidence.T, axis=1), possible.T)
-    found = np.sqrt(target_to_source * source_to_target.T)
+    found = target_to_source * source_to_target.T
     return parts(np.where(evidence.any(axis=1, keepdims=True), found, 0.0), axis=1)
 
 

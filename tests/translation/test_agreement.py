@@ -57,10 +57,10 @@ def test_the_posterior_is_that_of_all_paths(evidence, possible):
     np.testing.assert_allclose(posterior(rows, possible), expected, atol=1e-12)
 
 
-def test_agreement_is_the_geometric_mean_of_both_directions(evidence, possible):
+def test_agreement_is_the_product_of_both_directions(evidence, possible):
     kept = np.where(possible, evidence, 0)
     target_to_source = posterior_by_paths(kept, possible)
-    both = np.sqrt(target_to_source * posterior_by_paths(kept.T, possible.T).T)
+    both = target_to_source * posterior_by_paths(kept.T, possible.T).T
     both[2] = 0  # no source word speaks for it
     expected = both / np.maximum(both.sum(axis=1, keepdims=True), 1e-30)
     np.testing.assert_allclose(agreement(evidence, possible), expected, atol=1e-12)
