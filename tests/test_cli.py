@@ -1,5 +1,6 @@
 import errno
 import functools
+import gc
 import io
 import json
 import os
@@ -8,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -725,6 +727,31 @@ def test_an_interruption_is_one_line(run, monkeypatch):
 
     monkeypatch.setattr(corpora, "load", interrupted)
     assert run("train", "--out", "new") == (130, "", "keras-attention: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "word"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")],
+)
+def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost(
+    run, monkeypatch, number, status, word
+):
+    def collected(phase, info):
+        gc.callbacks.remove(collected)
+        signal.raise_signal(number)  # Python drops what is raised here
+
+    def load(source):
+        gc.callbacks.append(collected)
+        gc.collect()
+        time.sleep(10)
+        return []
+
+    hook = sys.unraisablehook
+    monkeypatch.setattr(corpora, "load", load)
+    begun = time.monotonic()
+    assert run("train", "--out", "new") == (status, "", f"keras-attention: {word}\n")
+    assert time.monotonic() - begun < 5
+    assert sys.unraisablehook is hook
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ exit code 2. Keras is imported inside the commands, so that `--help` answers at 
 """
 
 import os
-import signal
 import sys
 from typing import Any
 
@@ -26,9 +25,7 @@ from keras_attention.cli import (
     write,
 )
 from keras_attention.cli.console import printable
-
-INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
-ENDS = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}  # words for exit codes
+from keras_attention.cli.signals import ENDS, INTERRUPTED, heeded
 
 app = typer.Typer(
     name="keras-attention",
@@ -66,18 +63,13 @@ def _silence_native_logs():
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-def _terminate(signal_number, frame):
-    """End as after Ctrl-C: what is half-written is removed, and what is finished is kept."""
-    sys.exit(TERMINATED)
-
-
 def main() -> None:
     """Run the command line."""
     _silence_native_logs()
-    signal.signal(signal.SIGTERM, _terminate)
     usage_error: Any = typer.BadParameter.__base__  # its name depends on the version of Typer
     try:
-        status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
+        with heeded():
+            status = app(sys.argv[1:] or ["--help"], standalone_mode=False)
     except usage_error as error:
         _fail(f"{error.format_message().rstrip('.')}; try --help")
     except (ValueError, OSError, ImportError) as error:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 READY = "ready"
@@ -106,6 +107,7 @@ def _live(arguments, folder, prepare):
             setattr(sys, {1: "stdout", 2: "stderr"}[number], stream)
         os.chdir(folder)
         _without_xla()
+        import_module("keras_attention.cli")  # which knows what to do at a signal
         prepare()
         (folder / READY).touch()
         status = _command(arguments)

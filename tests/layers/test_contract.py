@@ -341,6 +341,7 @@ OF_OTHER_SHAPES = {
     "GlimpseRNN",
     "MemoryTimes",
     "PositionalEmbedding",
+    "TokenEmbedding",
 }
 
 
