@@ -685,8 +685,9 @@ for name, each in others.items():
 #
 # $$e_{ts} \propto m_{ts} \cdot \frac{m_{ts}}{\sum_{t'} m_{t's}}:$$
 #
-# a Spanish word has to matter for this English word, and for this one more than for others. Words
-# come from words, and punctuation from punctuation. Last, the sentence is read as a whole, since
+# a Spanish word has to matter for this English word, and for this one more than for others. The
+# attention, read in the same way, is 15 % of the evidence. Words come from words, and punctuation
+# from punctuation. Last, the sentence is read as a whole, since
 # neighbours mostly come from neighbours: two hidden Markov models, one from English to Spanish and
 # one from Spanish to English, and what they agree on (Vogel et al., 1996; Liang et al., 2006). That
 # is `translation.alignment`.

@@ -6,9 +6,10 @@
     alignment      what two hidden Markov models, one in each direction, agree on: `agreement`
 
 Leave-one-out is the prediction difference of Li et al. (2019). It serves every model; relevance
-needs a Transformer. The evidence asks both ways: a source word should matter for this target word,
-and for it more than for others. m⁺ is m, or 0 if it is negative. Words come from words alone, and
-punctuation from punctuation: a model writes "did" because of "¿", but "¿" does not mean it.
+needs a Transformer. For a recurrent model, where it looks has a small part in its place. The
+evidence asks both ways: a source word should matter for this target word, and for it more than for
+others. m⁺ is m, or 0 if it is negative. Words come from words alone, and punctuation from
+punctuation: a model writes "did" because of "¿", but "¿" does not mean it.
 """
 
 import unicodedata
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from keras_attention.translation.result import Translation
 
 SIGNS = "%‰&@#"  # punctuation to Unicode, but read aloud as words are
+LOOKS = 0.15  # the part of where a recurrent model looks in its evidence
 MOST_TOKENS = 8192  # target tokens that a model writes at once, padding included
 
 
@@ -57,6 +59,9 @@ def align(model: keras.Model, translations: Sequence["Translation"]) -> list[np.
         if inside.decoder_layers:
             relevances = _sums(share_out(inside).context, rows, columns)
             evidence = (evidence + both_ways(relevances)) / 2
+        elif each.weights:
+            looks = both_ways(_sums(each.attention, rows, columns))
+            evidence = (1 - LOOKS) * evidence + LOOKS * looks
         possible = _are_alike(
             [_kinds(each.target_ids, each.target_tokens, word) for word in rows],
             [_kinds(each.context_ids, each.context_tokens, word) for word in columns],

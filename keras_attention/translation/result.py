@@ -145,10 +145,11 @@ class Translation:
 
         Attention weights show where a model looks, which is often not where a word comes from. This
         asks which words the model no longer expects without a source word, and, of a Transformer,
-        which source words carry a word's logit. Words come from words alone, and punctuation from
-        punctuation. Then it reads the sentence as a whole: neighbours mostly come from neighbours.
-        See `keras_attention.translation.alignment`. Computed when it is first asked for. Rows sum
-        to 1, or to 0 if no source word speaks for a token.
+        which source words carry a word's logit; where a recurrent model looks has a small part.
+        Words come from words alone, and punctuation from punctuation. Then the sentence is read as
+        a whole: neighbours mostly come from neighbours. See `keras_attention.translation.alignment`.
+        Computed when it is first asked for. Rows sum to 1, or to 0 if no source word speaks for a
+        token.
         """
         self._check_whole()
         if self.align is None:

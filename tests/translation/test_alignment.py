@@ -66,12 +66,21 @@ def test_the_alignment_of_a_transformer_is_of_two_kinds_of_evidence(translator, 
     np.testing.assert_allclose(translation.alignment, expected, atol=1e-3)
 
 
-def test_the_alignment_of_a_recurrent_model_is_by_leave_one_out():
+@pytest.mark.parametrize("has_attention", [True, False])
+def test_the_alignment_of_a_recurrent_model_is_by_leave_one_out_and_where_it_looks(has_attention):
     keras.utils.set_random_seed(0)  # one model in 25 has no evidence for any word
-    model = models.build_rnn_attention(CONTEXT, TARGET, units=5)
-    expected = of_tokens(agreement(evidence_by_hand(losses_by_numpy(model))))
-    (found,) = alignment.align(model, [translation_of(translator_of(model))])
-    np.testing.assert_allclose(found, expected, atol=1e-3)
+    build = models.build_rnn_attention if has_attention else models.build_seq2seq
+    model = build(CONTEXT, TARGET, units=5)
+    translation = translation_of(translator_of(model))
+    evidence = evidence_by_hand(losses_by_numpy(model))
+    if has_attention:
+        (layer,) = translation.weights["cross_attention"]
+        weights = np.reshape(layer, (-1, T, S)).mean(axis=0)
+        looks = np.stack([weights[:2].sum(axis=0), weights[2]])  # of the words
+        looks = np.stack([looks[:, 1], looks[:, 2] + looks[:, 3]], axis=1)
+        evidence = 0.85 * evidence + 0.15 * evidence_by_hand(looks)
+    (found,) = alignment.align(model, [translation])
+    np.testing.assert_allclose(found, of_tokens(agreement(evidence)), atol=1e-3)
 
 
 @pytest.mark.parametrize(
