@@ -687,10 +687,9 @@ for name, each in others.items():
 #
 # a Spanish word has to matter for this English word, and for this one more than for others. The
 # attention, read in the same way, is 15 % of the evidence. Words come from words, and punctuation
-# from punctuation. Last, the sentence is read as a whole, since
-# neighbours mostly come from neighbours: two hidden Markov models, one from English to Spanish and
-# one from Spanish to English, and what they agree on (Vogel et al., 1996; Liang et al., 2006). That
-# is `translation.alignment`.
+# from punctuation. Last, the sentence is read as a whole, since neighbours mostly come from
+# neighbours: two hidden Markov models, one from English to Spanish and one from Spanish to English,
+# and what they agree on (Vogel et al., 1996; Liang et al., 2006). That is `translation.alignment`.
 
 
 # %%

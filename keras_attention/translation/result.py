@@ -147,9 +147,9 @@ class Translation:
         asks which words the model no longer expects without a source word, and, of a Transformer,
         which source words carry a word's logit; where a recurrent model looks has a small part.
         Words come from words alone, and punctuation from punctuation. Then the sentence is read as
-        a whole: neighbours mostly come from neighbours. See `keras_attention.translation.alignment`.
-        Computed when it is first asked for. Rows sum to 1, or to 0 if no source word speaks for a
-        token.
+        a whole: neighbours mostly come from neighbours. Computed when it is first asked for; see
+        `keras_attention.translation.alignment`. Rows sum to 1, or to 0 if no source word speaks for
+        a token.
         """
         self._check_whole()
         if self.align is None:
