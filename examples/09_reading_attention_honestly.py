@@ -1006,7 +1006,7 @@ assert table["gradient-attention"][1] < table["rollout"][1] < table["attention"]
 # | gradient × attention | 0.687 | 1.74 | 0.364 | 3.04 |
 # | relevance | 0.092 | 4.33 | | |
 # | leave-one-out; the costliest word | 0.177 | 4.43 | 0.115 | 3.91 |
-# | alignment | 0.075 | 4.29 | 0.103 | 3.85 |
+# | alignment | 0.075 | 4.29 | 0.097 | 3.81 |
 #
 # Both measures sort the maps in much the same way. Rollout, made to follow information through
 # layers, is less true than a diagonal, and so is gradient × attention, in both models: a good
