@@ -748,8 +748,12 @@ def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost(
 
     hook = sys.unraisablehook
     monkeypatch.setattr(corpora, "load", load)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
     begun = time.monotonic()
-    assert run("train", "--out", "new") == (status, "", f"keras-attention: {word}\n")
+    try:
+        assert run("train", "--out", "new") == (status, "", f"keras-attention: {word}\n")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - begun < 5
     assert sys.unraisablehook is hook
 
