@@ -927,7 +927,7 @@ plt.show()
 # | `gradient-attention` | Would a little more weight raise the word's probability? (Barkan et al., 2021) | multi-head |
 # | `relevance` | How much of the word's logit does this input carry? (Achtibat et al., 2024) | Transformer |
 # | `leave-one-out` | What does the word's log-probability lose without this source word? (Li et al., 2019) | all |
-# | `alignment` | Both together, both ways, and the sentence as a whole. | all; an RNN has no relevance |
+# | `alignment` | Both together, both ways, and the sentence as a whole. | all; of an RNN, attention in place of relevance |
 #
 # The first six look inside the model, leave-one-out asks it, and the alignment does both.
 # `attributions.attribute` returns a translation with such a map in place of its weights, and

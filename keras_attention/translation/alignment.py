@@ -6,8 +6,8 @@
     alignment      what two hidden Markov models, one in each direction, agree on: `agreement`
 
 Leave-one-out is the prediction difference of Li et al. (2019). It serves every model; relevance
-needs a Transformer. For a recurrent model, where it looks has a small part in its place. The
-evidence asks both ways: a source word should matter for this target word, and for it more than for
+needs a Transformer. In its place a recurrent model's attention is a small fraction. The evidence
+asks both ways: a source word should matter for this target word, and for it more than for
 others. m⁺ is m, or 0 if it is negative. Words come from words alone, and punctuation from
 punctuation: a model writes "did" because of "¿", but "¿" does not mean it.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from keras_attention.translation.result import Translation
 
 SIGNS = "%‰&@#"  # punctuation to Unicode, but read aloud as words are
-LOOKS = 0.15  # the part of where a recurrent model looks in its evidence
+LOOKS = 0.15  # fraction of a recurrent model's evidence that is its attention
 MOST_TOKENS = 8192  # target tokens that a model writes at once, padding included
 
 

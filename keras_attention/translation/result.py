@@ -145,7 +145,7 @@ class Translation:
 
         Attention weights show where a model looks, which is often not where a word comes from. This
         asks which words the model no longer expects without a source word, and, of a Transformer,
-        which source words carry a word's logit; where a recurrent model looks has a small part.
+        which source words carry a word's logit; the attention of an RNN counts a little.
         Words come from words alone, and punctuation from punctuation. Then the sentence is read as
         a whole: neighbours mostly come from neighbours. Computed when it is first asked for; see
         `keras_attention.translation.alignment`. Rows sum to 1, or to 0 if no source word speaks for
