@@ -922,8 +922,7 @@ for candidate in real(sentence, attention=False, beam=4, n_best=4).candidates:
 #
 # **Exercise 5.** Which Spanish words got lost on the way to the greedy translation? A column of the
 # alignment sums to the number of English words that come from a Spanish word. List the words, not
-# `[START]` and `[END]`, from which less than two thirds of an English word comes. (Pieces are merged
-# below.)
+# `[START]` and `[END]`, from which less than half an English word comes. (Pieces are merged below.)
 
 # %%
 by_word = plotting.merge_tokens(beach.alignment, beach.context_groups, beach.target_groups)
@@ -942,7 +941,7 @@ else:
 #
 # ```python
 # columns = zip(spanish_words[1:-1], by_word.sum(axis=0)[1:-1])
-# lost = [word for word, total in columns if total < 2 / 3]
+# lost = [word for word, total in columns if total < 1 / 2]
 # ```
 #
 # The attention weights do not tell: in `beach.attention` the columns of *si* and *hace* have as
