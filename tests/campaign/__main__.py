@@ -33,7 +33,7 @@ campaign takes hours, and `--write` puts its table into docs/reliability.md.
 Examples:
   python -m tests.campaign --few                       ten minutes
   python -m tests.campaign inputs --cases 5000         one part
-  python -m tests.campaign kills --seed 7              other moments
+  python -m tests.campaign kills --only SIGTERM --seed 7  one kind, at other moments
 """
 
 
@@ -51,6 +51,12 @@ def parser():
     add("--cases", type=at_least_one, metavar="N", help="cases in place of those of a campaign")
     add("--few", action="store_true", help="few cases of each part")
     add("--seed", type=int, default=0, help="another seed draws other cases (0)")
+    add(
+        "--only",
+        default="",
+        metavar="WORDS",
+        help="the kinds of cases with these words in the name",
+    )
     add("--write", action="store_true", help="write the table into docs/reliability.md")
     return options
 
@@ -72,10 +78,12 @@ def main(arguments=None):
     outcomes = []
     for part in options.parts or PARTS:
         cases = options.cases or (FEW if options.few else PARTS)[part]
-        outcomes += run(part, cases, options.seed)
+        outcomes += run(part, cases, options.seed, options.only)
     for outcome in outcomes:
         for failure, count in outcome.failures.items():
             say(f"{outcome.part}, {outcome.what}: {count} × {failure}")
+    if options.only and not outcomes:
+        reader.error(f"no kind of case has {options.only!r} in its name")
     if options.write:
         page.write(outcomes, options.seed)
     return 1 if any(outcome.failures for outcome in outcomes) else 0

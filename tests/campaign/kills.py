@@ -79,16 +79,18 @@ class Fault:
     lines: int = 2
 
 
-def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
+def run(cases: int, number: int, folder: Path, say: Callable, only: str = "") -> list[Outcome]:
     """Let every fault happen to this many runs, to each model in turn."""
     import_what_is_heavy()
     found = references(folder / "references")
     outcomes = []
     for fault in FAULTS:
+        if only not in (what := f"training: {fault}"):
+            continue
         if fault in ON_A_DISK and not _Disk.can_be_mounted(folder / f"disk for {fault}"):
             say(f"{fault}: left out, since this process may not mount a small disk")
             continue
-        with measured("kills", f"training: {fault}", say) as outcome:
+        with measured("kills", what, say) as outcome:
             for place in range(cases):
                 name = list(MODELS)[place % len(MODELS)]
                 draw = random.Random(f"{number} {fault} {place}")

@@ -27,7 +27,9 @@ class Outcome:
     figures: str = ""
 
     def fail(self, what: str) -> None:
-        """Count a failure."""
+        """Count a failure; say at once what a new one is."""
+        if what not in self.failures:
+            print(f"{self.part}, {self.what}: {what}", flush=True)
         self.failures[what] = self.failures.get(what, 0) + 1
 
 

@@ -16,12 +16,12 @@ HEAD = (
 
 
 def write(outcomes: Sequence[Outcome], seed: int) -> None:
-    """Write the outcomes of the parts that ran, and keep those of the others."""
+    """Write the outcomes of the kinds of cases that ran, and keep those of the others."""
     results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    for part in {outcome.part for outcome in outcomes}:
-        lines = [asdict(outcome) for outcome in outcomes if outcome.part == part]
-        results[part] = {"seed": seed, "outcomes": lines}
-    text = json.dumps(results, indent=1, ensure_ascii=False, sort_keys=True)
+    for outcome in outcomes:
+        lines = results.setdefault(outcome.part, {})
+        lines[outcome.what] = {**asdict(outcome), "seed": seed}
+    text = json.dumps(results, indent=1, ensure_ascii=False)
     RESULTS.write_text(text + "\n", encoding="utf-8")
     PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
@@ -40,5 +40,5 @@ def rows(results: dict) -> list[str]:
         f"| {part} | {line['what']} | {line['cases']:,} | {sum(line['failures'].values())} "
         f"| {line['seconds']:.0f} | {line['figures']} |"
         for part in sorted(results)
-        for line in results[part]["outcomes"]
+        for line in results[part].values()
     ]

@@ -36,7 +36,7 @@ document.getElementById("result").innerHTML = new TextDecoder().decode(bytes);
 """
 
 
-def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
+def run(cases: int, number: int, folder: Path, say: Callable, only: str = "") -> list[Outcome]:
     """Open this many pages of every kind."""
     if not (browser.CHROMIUM and browser.DRIVER):
         say("pages: left out, since Debian's packages chromium and chromium-driver are missing")
@@ -45,6 +45,8 @@ def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
     with browser.started((900, 700)) as driver:
         prepare(driver)
         for what, write in KINDS.items():
+            if only not in what:
+                continue
             target = Target(what, 1.0, SENTENCES, partial(check, driver, write, folder), ())
             with measured("pages", what, say) as outcome:
                 try_target(target, cases, number, outcome)

@@ -21,16 +21,16 @@ PARTS = {
 FEW = {"kills": 2, "inputs": 2_000, "load": 2_000, "numbers": 3, "processes": 1, "pages": 10}
 
 
-def run(part: str, cases: int, seed: int) -> list[Outcome]:
-    """Run a part with this many cases, drawn by a seed."""
+def run(part: str, cases: int, seed: int, only: str) -> list[Outcome]:
+    """Run the kinds of cases of a part whose name holds `only`, with cases drawn by a seed."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(_run, part, cases, seed).result()
+        return pool.submit(_run, part, cases, seed, only).result()
 
 
-def _run(part, cases, seed):
+def _run(part, cases, seed, only):
     room = import_module(f"tests.campaign.{part}")
     with tempfile.TemporaryDirectory(prefix="campaign-") as folder:
-        return room.run(cases, seed, Path(folder), say)
+        return room.run(cases, seed, Path(folder), say, only)
 
 
 def say(line: str) -> None:

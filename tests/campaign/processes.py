@@ -27,7 +27,7 @@ NAP, AWAKE = 2.0, 0.5  # seconds, of a process that is slow
 LOST = "was lost. The last finished epoch is kept"
 
 
-def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
+def run(cases: int, number: int, folder: Path, say: Callable, only: str = "") -> list[Outcome]:
     """Let every fault happen to this many runs."""
     if not find_spec("jax"):
         say("processes: left out, since JAX is not installed")
@@ -41,10 +41,12 @@ def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
         raise RuntimeError(f"the run in one process: {errors}")
     lasts = time.monotonic() - begun
     outcomes = []
-    for what, fault in FAULTS.items():
-        with measured("processes", f"one of 2 or 4 is {what}", say) as outcome:
+    for name, fault in FAULTS.items():
+        if only not in (what := f"one of 2 or 4 is {name}"):
+            continue
+        with measured("processes", what, say) as outcome:
             for place in range(cases):
-                draw = random.Random(f"{number} {what} {place}")
+                draw = random.Random(f"{number} {name} {place}")
                 try:
                     case(small, fault, lasts, draw)
                 except (AssertionError, subprocess.TimeoutExpired) as error:

@@ -5,23 +5,27 @@ a translation or a clear refusal.
 """
 
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.campaign.load.serving import serving
+from tests.campaign.load.serving import CLIENTS, serving
 from tests.campaign.load.translating import translations
-from tests.campaign.outcome import Outcome
+from tests.campaign.outcome import Outcome, measured
+
+HALVES = {
+    "translations in one process": translations,
+    f"a page with {sum(CLIENTS.values())} clients": serving,
+}
 
 
-def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
+def run(cases: int, number: int, folder: Path, say: Callable, only: str = "") -> list[Outcome]:
     """Translate this many texts, then serve a page for a time in proportion to them."""
     outcomes = []
-    for part in (translations, serving):
-        begun = time.monotonic()
-        outcome = part(cases, random.Random(number), folder)
-        outcome.seconds = time.monotonic() - begun
-        outcomes.append(outcome)
-        say(f"{outcome.what}: {outcome.cases:,} cases, {len(outcome.failures)} failures")
+    for what, part in HALVES.items():
+        if only not in what:
+            continue
+        with measured("load", what, say) as outcome:
+            part(cases, random.Random(number), folder, outcome)
         say(outcome.figures)
+        outcomes.append(outcome)
     return outcomes

@@ -53,9 +53,9 @@ class Heard:
     failures: list[str] = field(default_factory=list)
 
 
-def serving(cases: int, draw: random.Random, folder: Path) -> Outcome:
+def serving(cases: int, draw: random.Random, folder: Path, outcome: Outcome) -> None:
     """Serve the page to 32 clients at once, of which some are slow and some are broken."""
-    outcome, heard = Outcome("load", f"a page with {sum(CLIENTS.values())} clients"), Heard()
+    heard = Heard()
     words()  # before the clients ask for them at once
     lasts = max(cases * SECONDS_PER_CASE, 5.0)
     with Page(folder) as page:
@@ -98,7 +98,6 @@ def serving(cases: int, draw: random.Random, folder: Path) -> Outcome:
         f"within {middle:.2f} s, 99 % within {slowest:.2f} s; memory {growth / 1e6:+.0f} MB, of "
         f"{memory[0] / 1e9:.1f} GB; bad requests: {refusals}"
     )
-    return outcome
 
 
 class Page:

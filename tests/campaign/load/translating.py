@@ -16,10 +16,9 @@ LEAST_SPEED = 0.95  # of the last tenth, in parts of the first
 LEAST_SECONDS = 10  # of a tenth; a shorter one says nothing about speed
 
 
-def translations(cases: int, draw: random.Random, folder: Path) -> Outcome:
+def translations(cases: int, draw: random.Random, folder: Path, outcome: Outcome) -> None:
     """Translate the same texts ten times, each time in another order."""
     del folder
-    outcome = Outcome("load", "translations in one process")
     translator = Translator.load(TRANSLATOR)
     drawn = [text for text, _ in zip(texts(draw), range(max(cases // TENTHS, 1)), strict=False)]
 
@@ -52,4 +51,3 @@ def translations(cases: int, draw: random.Random, folder: Path) -> Outcome:
         f"{outcome.cases / sum(seconds):,.0f} a second; speed of the last tenth {speed:.0%} of the "
         f"first; {programs[-1]} programs; memory {growth / 1e6:+.0f} MB of {memory[0] / 1e9:.1f} GB"
     )
-    return outcome

@@ -19,7 +19,7 @@ BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
 
 
-def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
+def run(cases: int, number: int, folder: Path, say: Callable, only: str = "") -> list[Outcome]:
     """Compute this many layers and models, drawn by the seed, on every backend."""
     outcomes: dict[str, Outcome] = {}
     errors = defaultdict(dict)
@@ -27,7 +27,7 @@ def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
         if not find_spec(backend):
             say(f"{name}: left out, since it is not installed")
             continue
-        for each in _on(backend, cases, number, folder):
+        for each in _on(backend, cases, number, folder, only):
             outcome = outcomes.setdefault(each["what"], Outcome("numbers", each["what"]))
             outcome.cases += each["cases"]
             outcome.seconds += each["seconds"]
@@ -43,10 +43,10 @@ def run(cases: int, number: int, folder: Path, say: Callable) -> list[Outcome]:
     return list(outcomes.values())
 
 
-def _on(backend, cases, number, folder) -> Iterator[dict]:
+def _on(backend, *arguments) -> Iterator[dict]:
     """Yield what a process with another backend says, a line for each layer."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.campaign.numbers", str(folder), str(number), str(cases)],
+        [sys.executable, "-m", "tests.campaign.numbers", *map(str, arguments)],
         env={**os.environ, **QUIET, "KERAS_BACKEND": backend},
         stdout=subprocess.PIPE,
         text=True,

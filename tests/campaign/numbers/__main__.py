@@ -1,4 +1,4 @@
-"""What a process with one backend computes: `python -m tests.campaign.numbers FOLDER SEED CASES`.
+"""What one backend computes: `python -m tests.campaign.numbers CASES SEED FOLDER ONLY`.
 
 Prints a line of JSON for each layer and model.
 """
@@ -35,8 +35,8 @@ class Found:
 
 def main() -> None:
     """Compute every case, and print a line of JSON for each layer and builder."""
-    folder, number, cases = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    subjects = {**dict(layers()), **dict(builders())}
+    cases, number, folder, only = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
+    subjects = {what: each for what, each in (*layers(), *builders()) if only in what}
     drawn = set(random.Random(number).sample(sorted(subjects), min(cases, len(subjects))))
     for what, subject in subjects.items():
         if what not in drawn:
