@@ -19,6 +19,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
+import keras_attention_command
 from keras_attention import cli, corpora, models, runs
 from keras_attention.translation.result import Translation
 from keras_attention.translation.translator import Translator
@@ -727,6 +728,19 @@ def test_an_interruption_is_one_line(run, monkeypatch):
 
     monkeypatch.setattr(corpora, "load", interrupted)
     assert run("train", "--out", "new") == (130, "", "keras-attention: interrupted\n")
+
+
+def test_ctrl_c_before_the_commands_are_there_is_one_line(monkeypatch, capsys):
+    class Interrupted:
+        def find_spec(self, name, path, target=None):
+            if name == "keras_attention.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "keras_attention.cli")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    with pytest.raises(SystemExit, match="130"):
+        keras_attention_command.main()
+    assert capsys.readouterr() == ("", "keras-attention: interrupted\n")
 
 
 @pytest.mark.parametrize(
