@@ -35,7 +35,7 @@ def leave_one_out(translator: Translator, translation: Translation) -> np.ndarra
         Li et al. (2019), On the word alignment from neural machine translation, ACL 2019.
     """
     inside = Inside.of(translator.model, translation)
-    (found,) = alignment.leave_one_out(inside.model, [translation])
+    found = alignment.leave_one_out(translator.evidence, translation)
     losses = np.zeros((len(inside.target), len(inside.context)))
     for word, loss in zip(alignment.source_words(translation), found.T, strict=True):
         losses[:, word] = loss[:, None] / len(word)

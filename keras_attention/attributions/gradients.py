@@ -9,7 +9,7 @@ from keras import ops
 
 from keras_attention.translation.inside import Inside
 from keras_attention.translation.interventions import edited, values_and_gradient
-from keras_attention.translation.relevance import Relevance, share_out
+from keras_attention.translation.relevance import Relevance
 from keras_attention.translation.result import Translation
 from keras_attention.translation.translator import Translator
 
@@ -47,7 +47,7 @@ def gradient_attention(translator: Translator, translation: Translation) -> np.n
     # A gate of 1 on each weight: its gradient is that of the weight, times the weight
     gates = np.ones((tokens, len(attentions), sources), "float32")
     _, slope = values_and_gradient(probability, gates)
-    return slope.sum(axis=1)
+    return ops.convert_to_numpy(slope).sum(axis=1)
 
 
 def relevance(translator: Translator, translation: Translation) -> Relevance:
@@ -74,4 +74,4 @@ def relevance(translator: Translator, translation: Translation) -> Relevance:
         Achtibat et al. (2024), AttnLRP, arXiv:2402.05602; Ali et al. (2022), XAI for Transformers,
         arXiv:2202.07304.
     """
-    return share_out(Inside.of(translator.model, translation))
+    return translator.evidence.relevance(Inside.of(translator.model, translation))

@@ -156,7 +156,7 @@ def _importance(inside, of):
 
     gates = np.ones((len(attentions), attentions[0].num_heads), "float32")
     _, slope = values_and_gradient(loss, gates)
-    return np.abs(slope)
+    return np.abs(ops.convert_to_numpy(slope))
 
 
 def attentions_of(inside: Inside, of: str) -> list[MultiHeadAttention]:

@@ -13,15 +13,9 @@ _LENGTHS = np.array([*range(2, 17), *range(18, 33, 2), *range(36, LONGEST + 1, 4
 
 
 def bucket_of(length: int) -> int:
-    """Return the smallest bucket that holds a length.
-
-    Raises:
-        ValueError: no bucket holds it.
-    """
-    for bucket in BUCKETS:
-        if length <= bucket:
-            return bucket
-    raise ValueError(f"a sentence has at most {LONGEST} tokens, got {length}")
+    """Return the smallest bucket that holds a length; beyond 64, the next multiple of 64."""
+    more = -(-length // LONGEST) * LONGEST
+    return next((bucket for bucket in BUCKETS if length <= bucket), more)
 
 
 def fit_shapes(

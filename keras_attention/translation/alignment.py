@@ -13,18 +13,15 @@ punctuation: a model writes "did" because of "¿", but "¿" does not mean it.
 """
 
 import unicodedata
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import keras
 import numpy as np
-from keras import ops
 
 from keras_attention.models.caches import cached_layers
-from keras_attention.text import END, PADDING, START, UNKNOWN, padded, shifted_right
+from keras_attention.text import END, PADDING, START, UNKNOWN
 from keras_attention.translation.agreement import agreement, parts
-from keras_attention.translation.inside import Inside, of_tokens
-from keras_attention.translation.relevance import share_out
+from keras_attention.translation.evidence import Evidence
+from keras_attention.translation.inside import Inside
 from keras_attention.types import Array
 
 if TYPE_CHECKING:
@@ -32,49 +29,46 @@ if TYPE_CHECKING:
 
 SIGNS = "%‰&@#"  # punctuation to Unicode, but read aloud as words are
 LOOKS = 0.15  # fraction of a recurrent model's evidence that is its attention
-MOST_TOKENS = 8192  # target tokens that a model writes at once, padding included
 
 
-def align(model: keras.Model, translations: Sequence["Translation"]) -> list[np.ndarray]:
-    """Return where each token of translations comes from.
+def align(evidence: Evidence, translation: "Translation") -> np.ndarray:
+    """Return where each token of a translation comes from.
 
     Args:
-        model: the model of this package that they belong to.
-        translations: N translations, each of one sentence, with ids.
+        evidence: that of the model to which the translation belongs.
+        translation: a translation of one sentence, with ids.
 
     Returns:
-        N matrices (T, S): the alignment of the words. The tokens of a target word have the same
-        row; the part of a source word is divided equally among its tokens. A row sums to 1, or is 0
-        if no source word speaks for it. `[START]` and `[END]` have no part in it.
+        A matrix (T, S): the alignment of the words. The tokens of a target word have the same row;
+        the part of a source word is divided equally among its tokens. A row sums to 1, or is 0 if
+        no source word speaks for it. `[START]` and `[END]` have no part in it.
 
     Raises:
-        ValueError: a translation has no ids.
+        ValueError: the translation has no ids.
     """
-    found = []
-    for each, losses in zip(translations, leave_one_out(model, translations), strict=True):
-        rows = _words(each.target_ids, each.target_groups)
-        columns = source_words(each)
-        evidence = both_ways(_sums(losses, rows, [[place] for place, _ in enumerate(columns)]))
-        inside = Inside.of(model, each)
-        if inside.decoder_layers:
-            relevances = _sums(share_out(inside).context, rows, columns)
-            evidence = (evidence + both_ways(relevances)) / 2
-        elif each.weights:
-            looks = both_ways(_sums(each.attention, rows, columns))
-            evidence = (1 - LOOKS) * evidence + LOOKS * looks
-        possible = _are_alike(
-            [_kinds(each.target_ids, each.target_tokens, word) for word in rows],
-            [_kinds(each.context_ids, each.context_tokens, word) for word in columns],
-        )
-        matrix = np.zeros((len(each.target_ids), len(each.context_ids)))
-        for row, numbers in zip(rows, agreement(evidence, possible), strict=True):
-            for column, number in zip(columns, numbers, strict=True):
-                matrix[np.ix_(row, column)] = number / len(column)
-        found.append(matrix)
-    return found
+    inside = Inside.of(evidence.model, translation)
+    rows = _words(translation.target_ids, translation.target_groups)
+    columns = source_words(translation)
+    losses = leave_one_out(evidence, translation)
+    found = both_ways(_sums(losses, rows, [[place] for place, _ in enumerate(columns)]))
+    if inside.decoder_layers:
+        relevances = _sums(evidence.relevance(inside).context, rows, columns)
+        found = (found + both_ways(relevances)) / 2
+    elif translation.weights:
+        looks = both_ways(_sums(translation.attention, rows, columns))
+        found = (1 - LOOKS) * found + LOOKS * looks
+    possible = _are_alike(
+        [_kinds(translation.target_ids, translation.target_tokens, word) for word in rows],
+        [_kinds(translation.context_ids, translation.context_tokens, word) for word in columns],
+    )
+    matrix = np.zeros((len(translation.target_ids), len(translation.context_ids)))
+    for row, numbers in zip(rows, agreement(found, possible), strict=True):
+        for column, number in zip(columns, numbers, strict=True):
+            matrix[np.ix_(row, column)] = number / len(column)
+    return matrix
 
 
-def leave_one_out(model: keras.Model, translations: Sequence["Translation"]) -> list[np.ndarray]:
+def leave_one_out(evidence: Evidence, translation: "Translation") -> np.ndarray:
     """Leave out one source word at a time, and return which target tokens lose probability.
 
     From a Transformer the word is hidden, as padding is: nothing attends to it, and the other words
@@ -82,42 +76,25 @@ def leave_one_out(model: keras.Model, translations: Sequence["Translation"]) -> 
     is deleted, which to it is the same.
 
     Args:
-        model: the model of this package that they belong to.
-        translations: N translations, each of one sentence, with ids.
+        evidence: that of the model to which the translation belongs.
+        translation: a translation of one sentence, with ids.
 
     Returns:
-        N matrices (T, W): the loss of log-probability of each token, in nats, without each of the W
+        A matrix (T, W): the loss of log-probability of each token, in nats, without each of the W
         source words.
 
     Raises:
-        ValueError: a translation has no ids.
+        ValueError: the translation has no ids.
 
     References:
         Li et al. (2019), On the word alignment from neural machine translation, ACL 2019.
     """
-    for each in translations:
-        if not (each.context_ids and each.target_ids):
-            raise ValueError(
-                f"a translation has no ids: {each.source!r} has {len(each.parts)} parts"
-            )
-    found: list[np.ndarray] = [np.zeros((0, 0))] * len(translations)
-    has_positions = bool(cached_layers(model.get_layer("decoder")))
+    inside = Inside.of(evidence.model, translation)
+    has_positions = bool(cached_layers(evidence.model.get_layer("decoder")))
     without = _hidden if has_positions else np.delete
-    for places in _batches(translations):
-        contexts = [list(_contexts(translations[place], without)) for place in places]
-        counts = [len(rows) for rows in contexts]
-        targets = padded([translations[place].target_ids for place in places]).repeat(
-            counts, axis=0
-        )
-        fed = np.stack([shifted_right(row) for row in targets])
-        rows = padded([row for each in contexts for row in each])
-        logits = ops.cast(model({"context": rows, "target": fed}, training=False), "float32")
-        answers = ops.convert_to_numpy(of_tokens(ops.log_softmax(logits), targets))
-        ends = np.cumsum(counts)
-        for place, answer in zip(places, np.split(answers, ends[:-1]), strict=True):
-            answer = answer[:, : len(translations[place].target_ids)]
-            found[place] = (answer[0] - answer[1:]).T
-    return found
+    others = [without(inside.context, word) for word in source_words(translation)]
+    whole, *rest = evidence.log_probabilities([inside.context, *others], inside.target)
+    return np.reshape(whole - rest, (-1, len(whole))).T
 
 
 def source_words(translation: "Translation") -> list[list[int]]:
@@ -170,35 +147,8 @@ def _are_alike(rows, columns):
     return rows @ columns.T
 
 
-def _contexts(translation, without) -> Iterator[np.ndarray]:
-    """Yield the source, and the source without each of its words."""
-    ids = np.array(translation.context_ids)
-    yield ids
-    for word in source_words(translation):
-        yield without(ids, word)
-
-
 def _hidden(ids, places):
     """Return ids with padding in some places."""
     hidden = ids.copy()
     hidden[places] = PADDING
     return hidden
-
-
-def _batches(translations) -> Iterator[list[int]]:
-    """Yield the numbers of translations of about equal length, a few at a time."""
-
-    def lengths(place):
-        return len(translations[place].target_ids), len(translations[place].context_ids)
-
-    batch: list[int] = []
-    rows = 0
-    for place in sorted(range(len(translations)), key=lengths):
-        more = 1 + len(source_words(translations[place]))
-        if batch and (rows + more) * lengths(place)[0] > MOST_TOKENS:
-            yield batch
-            batch, rows = [], 0
-        batch.append(place)
-        rows += more
-    if batch:
-        yield batch

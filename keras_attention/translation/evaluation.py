@@ -10,7 +10,6 @@ from keras_attention.corpora import AlignedPair, Batches, Pair
 from keras_attention.plotting import merge_tokens
 from keras_attention.text import normalize, split_words
 from keras_attention.training import compile_for_training
-from keras_attention.translation.alignment import align
 
 if TYPE_CHECKING:  # scoring needs no loading or saving
     from keras_attention.translation.translator import Translator
@@ -200,6 +199,6 @@ def alignment_error_rates(
     diagonal = [metrics.diagonal_alignment(S, T) for T, S in words]
     return AlignmentErrorRates(
         attention=error_rate(looks),
-        alignment=error_rate(align(translator.model, forced)),
+        alignment=error_rate([each.alignment for each in forced]),
         diagonal=metrics.alignment_error_rate(diagonal, gold),
     )

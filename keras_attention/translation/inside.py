@@ -1,6 +1,6 @@
 """What evidence needs of a model and a sentence: the layers, the ids, the probabilities."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import keras
 import numpy as np
@@ -17,46 +17,15 @@ from keras_attention.translation.result import Translation
 from keras_attention.types import Array
 
 
-class Inside(NamedTuple):
-    """A model with a sentence and its translation.
+@dataclass(frozen=True)
+class Layers:
+    """The layers of a model of this package.
 
     Attributes:
         model: the model.
-        context: ids (S,) of the source.
-        target: ids (T,) of the translation.
     """
 
     model: keras.Model
-    context: np.ndarray
-    target: np.ndarray
-
-    @classmethod
-    def of(cls, model: keras.Model, translation: Translation) -> "Inside":
-        """Take the ids of a translation.
-
-        Raises:
-            ValueError: the translation has none, or is that of a text in several parts.
-        """
-        if not (translation.context_ids and translation.target_ids):
-            raise ValueError(
-                "an attribution needs the translation of one sentence by this translator, with its "
-                f"ids; got one in {len(translation.parts)} parts"
-            )
-        ids = translation.context_ids, translation.target_ids
-        return cls(model, *(np.array(each, "int32") for each in ids))
-
-    def inputs(self, copies: int = 1) -> dict[str, np.ndarray]:
-        """Return the inputs of the model for teacher forcing: the sentence, a number of times."""
-        fed = padded([shifted_right(self.target)])
-        return {
-            "context": np.repeat(self.context[None], copies, 0),
-            "target": np.repeat(fed, copies, 0),
-        }
-
-    def answers(self, logits: Array, of_logarithm: bool = True) -> Array:
-        """Return the log-probability of each token of the translation, (B, T), or its logit."""
-        values = ops.log_softmax(ops.cast(logits, "float32")) if of_logarithm else logits
-        return of_tokens(values, self.target)
 
     @property
     def encoder_layers(self) -> list[TransformerEncoderLayer]:
@@ -103,6 +72,47 @@ class Inside(NamedTuple):
             raise ValueError(
                 f"this attribution needs a Transformer, got the model {self.model.name}"
             )
+
+
+@dataclass(frozen=True)
+class Inside(Layers):
+    """A model with a sentence and its translation.
+
+    Attributes:
+        model: the model.
+        context: ids (S,) of the source.
+        target: ids (T,) of the translation.
+    """
+
+    context: np.ndarray
+    target: np.ndarray
+
+    @classmethod
+    def of(cls, model: keras.Model, translation: Translation) -> "Inside":
+        """Take the ids of a translation.
+
+        Raises:
+            ValueError: the translation has none, or is that of a text in several parts.
+        """
+        if not (translation.context_ids and translation.target_ids):
+            raise ValueError(
+                "an attribution needs the translation of one sentence by this translator, with its "
+                f"ids; got one in {len(translation.parts)} parts"
+            )
+        ids = translation.context_ids, translation.target_ids
+        return cls(model, *(np.array(each, "int32") for each in ids))
+
+    def inputs(self, copies: int = 1) -> dict[str, np.ndarray]:
+        """Return the inputs of the model for teacher forcing: the sentence, a number of times."""
+        fed = padded([shifted_right(self.target)])
+        return {
+            "context": np.repeat(self.context[None], copies, 0),
+            "target": np.repeat(fed, copies, 0),
+        }
+
+    def answers(self, logits: Array) -> Array:
+        """Return the log-probability of each token of the translation, (B, T)."""
+        return of_tokens(ops.log_softmax(ops.cast(logits, "float32")), self.target)
 
 
 def of_tokens(values: Array, tokens: Array) -> Array:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_attention.layers import MultiHeadAttention
@@ -60,27 +59,25 @@ def edited(attentions: Iterable[MultiHeadAttention], edit: Callable[[int, Array]
     return replaced(attentions, "attend", make)
 
 
-def values_and_gradient(
-    function: Callable[[Array], Array], at: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what a function gives for an array, and the gradient of its sum, on any backend."""
+def values_and_gradient(function: Callable[[Array], Array], at: Array) -> tuple[Array, Array]:
+    """Return what a function gives for a tensor, and the gradient of its sum, on any backend."""
     backend = keras.backend.backend()
     if backend == "jax":
         import jax
 
-        values, pulled_back = jax.vjp(function, jax.numpy.asarray(at))
-        return np.asarray(values), np.asarray(pulled_back(jax.numpy.ones_like(values))[0])
+        values, pulled_back = jax.vjp(function, ops.convert_to_tensor(at))
+        return values, pulled_back(ops.ones_like(values))[0]
     if backend == "torch":
         import torch
 
-        x = torch.tensor(at, requires_grad=True)
-        values = function(x)
-        slope = torch.autograd.grad(values.sum(), x)[0]
-        return values.detach().numpy(), slope.numpy()
+        x = ops.convert_to_tensor(at).detach().requires_grad_()
+        with torch.enable_grad():
+            values = function(x)
+        return values.detach(), torch.autograd.grad(values.sum(), x)[0]
     import tensorflow as tf
 
-    x = tf.constant(at)
+    x = ops.convert_to_tensor(at)
     with tf.GradientTape() as tape:
         tape.watch(x)
         values = function(x)
-    return values.numpy(), tape.gradient(values, x).numpy()
+    return values, tape.gradient(values, x)

@@ -15,7 +15,7 @@ import numpy as np
 from keras import ops
 
 from keras_attention.layers import PositionalEmbedding
-from keras_attention.translation.inside import Inside
+from keras_attention.translation.inside import Layers, of_tokens
 from keras_attention.translation.interventions import replaced, values_and_gradient
 from keras_attention.types import Array
 
@@ -36,43 +36,53 @@ class Relevance(NamedTuple):
     logits: np.ndarray
 
 
-def share_out(inside: Inside) -> Relevance:
-    """Share out the logit of each token written among the inputs.
+class Relevances(keras.Model):
+    """Shares out the logit of each token written among the inputs.
 
     Args:
-        inside: a Transformer with a sentence and its translation.
+        model: a Transformer.
+
+    Call arguments:
+        inputs: a dictionary: a sentence `"context"`, N times, (N, S); `"target"`, what the decoder
+            is fed, N times, (N, T); and `"tokens"`, what it writes, N times, (N, T). Copy n is for
+            token n.
 
     Returns:
-        `Relevance`.
-
-    Raises:
-        ValueError: the model is not a Transformer.
+        The fields of `Relevance`, as a dictionary, for the N or T tokens, whichever is less; the
+        relevances have N rows.
     """
-    inside.need_transformer()
-    tokens, sources = len(inside.target), len(inside.context)
-    inputs = inside.inputs(copies=tokens)
 
-    def logits_of(gates):
-        with ExitStack() as stack:
-            for rule in _rules(inside, gates[:, :sources], gates[:, sources:]):
-                stack.enter_context(rule)
-            logits = inside.answers(inside.model(inputs, training=False), of_logarithm=False)
-        return ops.diagonal(logits)  # copy t is for token t
+    def __init__(self, model: keras.Model):
+        super().__init__()
+        self.model = model
+        self.compile(jit_compile=keras.backend.backend() == "jax")
 
-    # A gate of 1 on each embedded token: its gradient is input × gradient, summed over the width
-    gates = np.ones((tokens, sources + tokens), "float32")
-    logits, found = values_and_gradient(logits_of, gates)
-    return Relevance(found[:, :sources], found[:, sources:], logits)
+    def call(self, inputs: dict[str, Array]) -> dict[str, Array]:
+        ids = {name: inputs[name] for name in ("context", "target")}
+        sources = ids["context"].shape[1]
+
+        def logits_of(gates):
+            with ExitStack() as stack:
+                for rule in _rules(self.model, gates[:, :sources], gates[:, sources:]):
+                    stack.enter_context(rule)
+                logits = self.model(ids, training=False)
+            return ops.diagonal(of_tokens(logits, inputs["tokens"]))
+
+        # A gate of 1 on each embedded token: its gradient is input × gradient, summed over width
+        gates = ops.ones_like(ops.concatenate(list(ids.values()), axis=1), dtype="float32")
+        logits, found = values_and_gradient(logits_of, gates)
+        return {"context": found[:, :sources], "target": found[:, sources:], "logits": logits}
 
 
-def _rules(inside, context_gates, target_gates):
+def _rules(model, context_gates, target_gates):
     """Yield the context managers under which a gradient is a relevance."""
+    inside = Layers(model)
     blocks = [each.self_attention for each in (*inside.encoder_layers, *inside.decoder_layers)]
     blocks += inside.cross_blocks
     attentions = [block.attention for block in blocks]
     yield replaced(attentions, "attend", _attend_with_constant_weights)
     blocks += [each.feed_forward for each in (*inside.encoder_layers, *inside.decoder_layers)]
-    halves = [inside.model.get_layer(part).layers for part in ("encoder", "decoder")]
+    halves = [model.get_layer(part).layers for part in ("encoder", "decoder")]
     norms = [each for layers in halves for each in layers if isinstance(each, _Norm)]
     norms += [block.norm for block in blocks]
     yield replaced(norms, "call", _norm_with_constant_deviation)

@@ -27,6 +27,7 @@ from keras_attention.text import (
     shortened,
 )
 from keras_attention.translation import alignment
+from keras_attention.translation.evidence import Evidence
 from keras_attention.translation.folders import Parts, read, write
 from keras_attention.translation.result import AXES, Candidate, Translation, joined, layers_of
 
@@ -49,6 +50,7 @@ class Translator:
         run_eagerly: whether to translate without compiled programs, as in Keras' `run_eagerly`:
             faster for one sentence in a new process, 36 to 100 times slower from then on. By
             default `False`.
+        evidence: answers where the words of a translation come from, an `Evidence`.
 
     Raises:
         ValueError: the model is not a translator of this package, or the size of a vocabulary is
@@ -83,15 +85,18 @@ class Translator:
         self.run_eagerly = False
         self._generators: dict[tuple[Any, ...], Generator] = {}
         self._attention = Programs(_weights_of(model))
+        self.evidence = Evidence(model)
 
     @property
     def programs(self) -> int:
         """The number of compiled programs in memory.
 
         Each of the last 8 sets of options, and `attend`, has at most one program per bucket for a
-        single sentence, and one per bucket and batch size for batches.
+        single sentence, and one per bucket and batch size for batches. `evidence` has at most two
+        per bucket.
         """
-        return len(self._attention) + sum(len(each.programs) for each in self._generators.values())
+        found = sum(len(each.programs) for each in self._generators.values())
+        return found + len(self._attention) + self.evidence.programs
 
     def __call__(
         self,
@@ -365,7 +370,7 @@ class Translator:
         Raises:
             ValueError: the translation has no ids.
         """
-        return alignment.align(self.model, [translation])[0]
+        return alignment.align(self.evidence, translation)
 
     def _whole(self, sentences, vocabulary):
         """Split sentences into tokens, none of which may be too long for the model."""
@@ -549,7 +554,7 @@ def _batches(arrays, most, batch_size, progress=iter):
         rows = order[start : start + batch_size]
         filled = np.concatenate([rows, np.repeat(rows[:1], size - len(rows))])
         longest = max(counts[rows].max() for counts in lengths)
-        bucket = bucket_of(longest) if longest <= BUCKETS[-1] else -(-longest // 64) * 64
+        bucket = bucket_of(longest)
         batch = []
         for ids, limit in zip(arrays, most, strict=True):
             length = bucket if limit is None else min(bucket, limit)

@@ -71,7 +71,8 @@ def test_the_alignment_of_a_recurrent_model_is_by_leave_one_out_and_where_it_loo
     keras.utils.set_random_seed(0)  # one model in 25 has no evidence for any word
     build = models.build_rnn_attention if has_attention else models.build_seq2seq
     model = build(CONTEXT, TARGET, units=5)
-    translation = translation_of(translator_of(model))
+    translator = translator_of(model)
+    translation = translation_of(translator)
     evidence = evidence_by_hand(losses_by_numpy(model))
     if has_attention:
         (layer,) = translation.weights["cross_attention"]
@@ -79,7 +80,7 @@ def test_the_alignment_of_a_recurrent_model_is_by_leave_one_out_and_where_it_loo
         looks = np.stack([weights[:2].sum(axis=0), weights[2]])  # of the words
         looks = np.stack([looks[:, 1], looks[:, 2] + looks[:, 3]], axis=1)
         evidence = 0.85 * evidence + 0.15 * evidence_by_hand(looks)
-    (found,) = alignment.align(model, [translation])
+    found = alignment.align(translator.evidence, translation)
     np.testing.assert_allclose(found, of_tokens(agreement(evidence)), atol=1e-3)
 
 
@@ -110,7 +111,7 @@ def test_words_come_from_words_and_punctuation_from_punctuation(
         context_tokens=("[START]", word, "tw", "o", "[END]"),
         target_tokens=("un", "o", "?", "[END]"),
     )
-    (found,) = alignment.align(translator.model, [asked])
+    found = alignment.align(translator.evidence, asked)
     np.testing.assert_array_equal(given, [expected])
     np.testing.assert_array_equal(found[:3][~of_tokens(np.array(expected))[:3].astype(bool)], 0)
 
@@ -118,7 +119,7 @@ def test_words_come_from_words_and_punctuation_from_punctuation(
 def test_to_a_recurrent_model_a_hidden_word_is_a_deleted_one():
     model = models.build_rnn_attention(CONTEXT, TARGET, units=5)
     translator = translator_of(model)
-    (found,) = alignment.leave_one_out(model, [translation_of(translator)])
+    found = alignment.leave_one_out(translator.evidence, translation_of(translator))
     hidden = log_probabilities(model, (*CONTEXT_IDS[:2], 0, 0, *CONTEXT_IDS[4:]))
     np.testing.assert_allclose(found[:, 1], log_probabilities(model) - hidden, atol=1e-5)
 
@@ -127,21 +128,6 @@ def test_both_ways_by_hand():
     # Rows 2+1, 0 and 1; columns 2+1 and 1. Row 1: 2·(2/3) and 1·1, of their sum 7/3.
     found = alignment.both_ways([[2.0, 1.0], [-3.0, 0.0], [1.0, -0.5]])
     np.testing.assert_allclose(found, [[4 / 7, 3 / 7], [0, 0], [1, 0]])
-
-
-def test_translations_of_all_lengths_are_each_as_alone(monkeypatch):
-    translator = translator_of(models.build_seq2seq(CONTEXT, TARGET, units=5))
-    one = translation_of(translator)
-    short = replace(
-        one, context_ids=(2, 9, 3), context_groups=([0], [1], [2]), target_ids=(6, 3),
-        target_groups=([0], [1]),
-    )  # fmt: skip
-    several = [one, short, one, short, short]
-    alone = [alignment.align(translator.model, [each])[0] for each in several]
-    monkeypatch.setattr(alignment, "MOST_TOKENS", 9)  # rows of two tokens, then of four
-    for found, expected in zip(alignment.align(translator.model, several), alone, strict=True):
-        np.testing.assert_allclose(found, expected, atol=1e-5)
-    assert alignment.align(translator.model, []) == []
 
 
 def test_a_translation_without_words_comes_from_nowhere(translator, translation):
@@ -176,7 +162,7 @@ def test_without_a_translator_there_is_no_alignment(translator, translation):
     parts = replace(translation, parts=(translation, translation))
     with pytest.raises(ValueError, match="in 2 parts"):
         _ = parts.alignment
-    with pytest.raises(ValueError, match="'one two three' has 0 parts"):
+    with pytest.raises(ValueError, match="with its ids; got one in 0 parts"):
         translator.align(replace(translation, context_ids=()))
 
 
