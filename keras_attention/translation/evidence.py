@@ -12,13 +12,12 @@ from typing import Any
 
 import keras
 import numpy as np
-from keras import ops
 
 from keras_attention import models
 from keras_attention.corpora import bucket_of
 from keras_attention.decoding.programs import Programs
 from keras_attention.text import padded, shifted_right
-from keras_attention.translation.inside import Inside, of_tokens
+from keras_attention.translation.inside import Inside, log_probabilities
 from keras_attention.translation.relevance import Relevance, Relevances
 from keras_attention.types import Array
 
@@ -87,8 +86,8 @@ class Evidence:
         self._asked[programs, bucket] += 1
         if self._asked[programs, bucket] <= EAGER[keras.backend.backend()]:
             return programs.predict_on_batch(inputs, run_eagerly=True)
-        context, target = (min(bucket, most or bucket) for most in models.most_tokens(self.model))
-        columns = {"context": context, "target": target, "tokens": target}
+        of_context, of_target = (min(bucket, n or bucket) for n in models.most_tokens(self.model))
+        columns = {"context": of_context, "target": of_target, "tokens": of_target}
         return programs.predict_on_batch(
             {name: _enlarged(ids, bucket, columns[name]) for name, ids in inputs.items()}
         )
@@ -104,8 +103,7 @@ class LogProbabilities(keras.Model):
 
     def call(self, inputs: dict[str, Array]) -> Array:
         ids = {name: inputs[name] for name in ("context", "target")}
-        logits = ops.cast(self.model(ids, training=False), "float32")
-        return of_tokens(ops.log_softmax(logits), inputs["tokens"])
+        return log_probabilities(self.model(ids, training=False), inputs["tokens"])
 
 
 def _enlarged(ids, rows, columns):

@@ -97,7 +97,7 @@ class Inside(Layers):
         if not (translation.context_ids and translation.target_ids):
             raise ValueError(
                 "an attribution needs the translation of one sentence by this translator, with its "
-                f"ids; got one in {len(translation.parts)} parts"
+                f"ids; got {translation.source!r}, which has {len(translation.parts)} parts"
             )
         ids = translation.context_ids, translation.target_ids
         return cls(model, *(np.array(each, "int32") for each in ids))
@@ -112,7 +112,12 @@ class Inside(Layers):
 
     def answers(self, logits: Array) -> Array:
         """Return the log-probability of each token of the translation, (B, T)."""
-        return of_tokens(ops.log_softmax(ops.cast(logits, "float32")), self.target)
+        return log_probabilities(logits, self.target)
+
+
+def log_probabilities(logits: Array, tokens: Array) -> Array:
+    """Return the log-probability of each token, (B, T), from logits (B, T, V); see `of_tokens`."""
+    return of_tokens(ops.log_softmax(ops.cast(logits, "float32")), tokens)
 
 
 def of_tokens(values: Array, tokens: Array) -> Array:

@@ -66,7 +66,7 @@ class HungError(Exception):
     """A case took too long."""
 
 
-def run(cases: int, number: int, folder: Path, say: Callable, only: str = "") -> list[Outcome]:
+def run(cases: int, number: int, folder: Path, say: Callable, only: str) -> list[Outcome]:
     """Try every target with its share of the cases."""
     outcomes = []
     found = [target for target in targets(folder) if only in target.what]

@@ -36,7 +36,7 @@ document.getElementById("result").innerHTML = new TextDecoder().decode(bytes);
 """
 
 
-def run(cases: int, number: int, folder: Path, say: Callable, only: str = "") -> list[Outcome]:
+def run(cases: int, number: int, folder: Path, say: Callable, only: str) -> list[Outcome]:
     """Open this many pages of every kind."""
     if not (browser.CHROMIUM and browser.DRIVER):
         say("pages: left out, since Debian's packages chromium and chromium-driver are missing")

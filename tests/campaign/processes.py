@@ -27,10 +27,14 @@ NAP, AWAKE = 2.0, 0.5  # seconds, of a process that is slow
 LOST = "was lost. The last finished epoch is kept"
 
 
-def run(cases: int, number: int, folder: Path, say: Callable, only: str = "") -> list[Outcome]:
+def run(cases: int, number: int, folder: Path, say: Callable, only: str) -> list[Outcome]:
     """Let every fault happen to this many runs."""
     if not find_spec("jax"):
         say("processes: left out, since JAX is not installed")
+        return []
+    kinds = {f"one of 2 or 4 is {name}": name for name in FAULTS}
+    kinds = {what: name for what, name in kinds.items() if only in what}
+    if not kinds:
         return []
     small = SmallRun.prepare(folder)
     begun = time.monotonic()
@@ -41,14 +45,12 @@ def run(cases: int, number: int, folder: Path, say: Callable, only: str = "") ->
         raise RuntimeError(f"the run in one process: {errors}")
     lasts = time.monotonic() - begun
     outcomes = []
-    for name, fault in FAULTS.items():
-        if only not in (what := f"one of 2 or 4 is {name}"):
-            continue
+    for what, name in kinds.items():
         with measured("processes", what, say) as outcome:
             for place in range(cases):
                 draw = random.Random(f"{number} {name} {place}")
                 try:
-                    case(small, fault, lasts, draw)
+                    case(small, FAULTS[name], lasts, draw)
                 except (AssertionError, subprocess.TimeoutExpired) as error:
                     outcome.fail(f"case {place}: {str(error).strip()[:500]}")
                 outcome.cases += 1

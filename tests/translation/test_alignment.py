@@ -162,7 +162,7 @@ def test_without_a_translator_there_is_no_alignment(translator, translation):
     parts = replace(translation, parts=(translation, translation))
     with pytest.raises(ValueError, match="in 2 parts"):
         _ = parts.alignment
-    with pytest.raises(ValueError, match="with its ids; got one in 0 parts"):
+    with pytest.raises(ValueError, match="got 'one two three', which has 0 parts"):
         translator.align(replace(translation, context_ids=()))
 
 

@@ -18,7 +18,7 @@ HALVES = {
 }
 
 
-def run(cases: int, number: int, folder: Path, say: Callable, only: str = "") -> list[Outcome]:
+def run(cases: int, number: int, folder: Path, say: Callable, only: str) -> list[Outcome]:
     """Translate this many texts, then serve a page for a time in proportion to them."""
     outcomes = []
     for what, part in HALVES.items():

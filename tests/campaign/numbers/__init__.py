@@ -19,7 +19,7 @@ BACKENDS = {"tensorflow": "TensorFlow", "jax": "JAX", "torch": "PyTorch"}
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "JAX_PLATFORMS": "cpu"}
 
 
-def run(cases: int, number: int, folder: Path, say: Callable, only: str = "") -> list[Outcome]:
+def run(cases: int, number: int, folder: Path, say: Callable, only: str) -> list[Outcome]:
     """Compute this many layers and models, drawn by the seed, on every backend."""
     outcomes: dict[str, Outcome] = {}
     errors = defaultdict(dict)
