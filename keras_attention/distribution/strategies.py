@@ -83,12 +83,12 @@ class Distribution:
         Raises:
             ValueError: they do not.
         """
-        if settings.batch_tokens is not None and ROWS % self.shards:
+        if settings.batch_size is None and ROWS % self.shards:
             raise ValueError(
                 f"with batch_tokens a batch holds a multiple of {ROWS} sentences, which does not "
                 f"divide into {self.shards} equal parts, one for each device; use batch_size"
             )
-        if settings.batch_tokens is None and settings.batch_size % self.shards:
+        if settings.batch_size is not None and settings.batch_size % self.shards:
             raise ValueError(
                 f"batch_size must be a multiple of the {self.shards} parts of a batch, one for "
                 f"each device, got {settings.batch_size}"

@@ -156,17 +156,16 @@ def _prepare(pairs, folder, settings, shapes, distribution, verbose):
         for side in ("context", "target")
     ]
     distribution.check_vocabulary(len(vocabularies[1]))
-    sizes = {"batch_tokens": settings.batch_tokens, "shapes": shapes}
     batches = corpora.Batches.of_pairs(
         train_pairs,
         *vocabularies,
-        settings.batch_size,
+        **settings.size,
         joined=settings.joined,
-        **sizes,
+        shapes=shapes,
         leave_out_long=True,
     )
     validation_batches = corpora.Batches.of_pairs(
-        validation_pairs, *vocabularies, settings.batch_size, **sizes
+        validation_pairs, *vocabularies, **settings.size, shapes=shapes
     )
     if batches.left_out and verbose:
         print(
@@ -333,9 +332,8 @@ def check_size(
         ValueError: it does not fit; the message says what takes how much.
     """
     builder = builder_of(settings, context_vocabulary, target_vocabulary)
-    rows = settings.batch_size
-    if settings.batch_tokens is not None:
-        rows = settings.batch_tokens // max(shape)
+    [(name, number)] = settings.size.items()
+    rows = number if name == "batch_size" else number // max(shape)
     rows = -(-rows // parts)
     weights = 3 * least_weights(builder)
     batch = rows * (sum(shape) * settings.units + shape[1] * len(target_vocabulary))

@@ -19,6 +19,7 @@ CHOICES = (
     *("num_layers", "num_decoder_layers", "num_heads", "feed_forward_dim", "key_dim", "dropout"),
     *("positions", "norm_first", "tied"),
 )
+SIZES = ("batch_size", "batch_tokens")  # of a batch; a run has one of them
 DTYPE_POLICIES = ("float32", "mixed_bfloat16")
 TUTORIAL = {  # the recipe of the TensorFlow tutorial for its RNN with attention
     "tokens": "word",
@@ -46,9 +47,9 @@ TRANSFORMER = {  # for an hour or more on two CPU cores, and some 100,000 pairs
     "tokens": "wordpiece",
     "units": 192,
     "vocabulary": 4000,
-    "batch_size": 256,
+    "batch_tokens": 3072,
     "epochs": 24,
-    "steps": 400,
+    "steps": 480,
     "patience": 24,
     "optimizer": "muon",
     "learning_rate": 3e-3,
@@ -155,10 +156,11 @@ class Settings:
     )
     units: int = _setting("Width of the model.")
     vocabulary: int = _setting("Largest number of tokens in each language.")
-    batch_size: int = _setting("Sentences in a batch.", panel=TRAINING)
+    batch_size: int | None = _setting("Sentences in a batch.", panel=TRAINING)
     batch_tokens: int | None = _setting(
-        "Tokens in a batch, instead of sentences: short sentences make larger batches.",
-        shown="sentences",
+        "Tokens in a batch, in place of a number of sentences: on the side with more of them, "
+        "padding included. Short sentences make larger batches.",
+        shown="sentences, transformer: 3072",
         panel=TRAINING,
     )
     shapes: int | None = _setting(
@@ -219,8 +221,10 @@ class Settings:
         from keras_attention.text import KINDS
 
         is_own_choice = self.warm_up is not None
+        # A given number of sentences takes the place of a default number of tokens, or vice versa
+        has_size = any(getattr(self, name) is not None for name in SIZES)
         for name, value in defaults_of(self.model).items():
-            if getattr(self, name) is None:
+            if getattr(self, name) is None and not (has_size and name in SIZES):
                 object.__setattr__(self, name, value)
         for name, kind in get_type_hints(Settings).items():
             check_type(getattr(self, name), kind, name)
@@ -246,7 +250,14 @@ class Settings:
                 f"dtype_policy must be one of {', '.join(DTYPE_POLICIES)}, got "
                 f"{self.dtype_policy!r}"
             )
-        for name in ("units", "vocabulary", "batch_size", "epochs", "steps", "patience"):
+        if None not in (self.batch_size, self.batch_tokens):
+            raise ValueError(
+                "a batch has a number of sentences or of tokens: choose batch_size or "
+                f"batch_tokens, got {self.batch_size} and {self.batch_tokens}"
+            )
+        if self.batch_size is not None and self.batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {self.batch_size}")
+        for name in ("units", "vocabulary", "epochs", "steps", "patience"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
         if self.vocabulary >= 2**31:
@@ -278,6 +289,11 @@ class Settings:
             raise ValueError(f"weight_decay must be at least 0, got {self.weight_decay}")
         if not 0 <= self.joined <= 1:
             raise ValueError(f"joined must be at least 0 and at most 1, got {self.joined}")
+
+    @property
+    def size(self) -> dict[str, int]:
+        """The size of a batch, as `Batches` takes it: `batch_size` or `batch_tokens`."""
+        return {name: getattr(self, name) for name in SIZES if getattr(self, name) is not None}
 
     @property
     def choices(self) -> dict[str, Any]:

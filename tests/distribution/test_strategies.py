@@ -30,8 +30,8 @@ def test_a_batch_and_a_vocabulary_are_cut_evenly_or_not_at_all():
     with pytest.raises(ValueError, match=r"batch_size must be a multiple of the 3 parts .* got 8"):
         distribution.check_batch_size(Settings(batch_size=8))
     with pytest.raises(ValueError, match=r"batch_tokens .* multiple of 16 .* 3 equal parts"):
-        distribution.check_batch_size(Settings(batch_size=9, batch_tokens=900))
-    Distribution(shards=8).check_batch_size(Settings(batch_size=9, batch_tokens=900))
+        distribution.check_batch_size(Settings(batch_tokens=900))
+    Distribution(shards=8).check_batch_size(Settings(batch_tokens=900))
     with pytest.raises(ValueError, match=r"multiple of the 5 devices .* got 37 .* --vocabulary 35"):
         distribution.check_vocabulary(37)
 
