@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # neither is needed to read the options of the command line
 HOST, PORT = "127.0.0.1", 7860
 BEAMS = (1, 2, 4, 8)
 MOST_WAITING = 64  # requests that wait for the translator
+MOST_REMEMBERED = 64  # visitors whose last answer Gradio keeps, of some 100 kB each
 TEMPERATURES = (0.0, 0.5, 1.0, 1.5)  # only a few, since each has its own programs
 EXAMPLES = (
     "¿Comieron los niños la manzana roja?",
@@ -328,6 +329,7 @@ def serve(
             show_error=True,
             footer_links=[],
             app_kwargs={"middleware": [Middleware(Guard)]},
+            state_session_capacity=MOST_REMEMBERED,
             theme=_gradio().themes.Default(primary_hue="blue", **fonts),
             css=_STYLE,
         )

@@ -300,3 +300,37 @@ print([name for name in ("keras", "numpy", "gradio") if name in sys.modules])
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert ran.stdout == "[]\n", ran.stderr
+
+
+VISITS = """
+import http.client, json, sys
+from types import SimpleNamespace
+from keras_attention.translation import web
+from tests.translation.test_web import parrot
+
+translate, port = parrot(), int(sys.argv[1])
+translate.context_vocabulary = SimpleNamespace(tokenize=lambda texts: [()] * len(texts))
+blocks = web.build_page(translate)
+
+def visit(seconds):  # in place of waiting: six visitors, then Ctrl-C
+    path = "/gradio_api/call/show"
+    for _ in range(6):
+        connection = http.client.HTTPConnection(web.HOST, port, timeout=60)
+        body = json.dumps({"data": ["casa", 1, 0.0, 0]})
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        event = json.load(connection.getresponse())["event_id"]
+        connection.request("GET", f"{path}/{event}")
+        assert "event: complete" in connection.getresponse().read().decode()
+    raise KeyboardInterrupt
+
+web.build_page, web.MOST_REMEMBERED = lambda translator: blocks, 3
+web.time = SimpleNamespace(sleep=visit)
+web.serve(translate, port=port, open_browser=False)
+print(len(blocks.state_holder.session_data))
+"""
+
+
+@pytest.mark.extra("demo")
+def test_the_page_keeps_the_answers_of_few_visitors(port):
+    ran = subprocess.run([sys.executable, "-c", VISITS, str(port)], capture_output=True, text=True)
+    assert ran.stdout.splitlines()[1:] == ["3"], ran.stderr
