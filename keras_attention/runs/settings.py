@@ -47,9 +47,9 @@ TRANSFORMER = {  # for an hour or more on two CPU cores, and some 100,000 pairs
     "tokens": "wordpiece",
     "units": 192,
     "vocabulary": 4000,
-    "batch_tokens": 3072,
+    "batch_size": 256,
     "epochs": 24,
-    "steps": 480,
+    "steps": 400,
     "patience": 24,
     "optimizer": "muon",
     "learning_rate": 3e-3,
@@ -160,7 +160,7 @@ class Settings:
     batch_tokens: int | None = _setting(
         "Tokens in a batch, in place of a number of sentences: on the side with more of them, "
         "padding included. Short sentences make larger batches.",
-        shown="sentences, transformer: 3072",
+        shown="a number of sentences",
         panel=TRAINING,
     )
     shapes: int | None = _setting(
@@ -221,10 +221,9 @@ class Settings:
         from keras_attention.text import KINDS
 
         is_own_choice = self.warm_up is not None
-        # A given number of sentences takes the place of a default number of tokens, or vice versa
-        has_size = any(getattr(self, name) is not None for name in SIZES)
         for name, value in defaults_of(self.model).items():
-            if getattr(self, name) is None and not (has_size and name in SIZES):
+            is_replaced = name == "batch_size" and self.batch_tokens is not None
+            if getattr(self, name) is None and not is_replaced:
                 object.__setattr__(self, name, value)
         for name, kind in get_type_hints(Settings).items():
             check_type(getattr(self, name), kind, name)
