@@ -8,13 +8,13 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.campaign.load.serving import CLIENTS, serving
+from tests.campaign.load.serving import CLIENTS, serve_clients
 from tests.campaign.load.translating import translations
 from tests.campaign.outcome import Outcome, measured
 
 HALVES = {
     "translations in one process": translations,
-    f"a page with {sum(CLIENTS.values())} clients": serving,
+    f"a page with {sum(CLIENTS.values())} clients": serve_clients,
 }
 
 

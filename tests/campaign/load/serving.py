@@ -53,7 +53,7 @@ class Heard:
     failures: list[str] = field(default_factory=list)
 
 
-def serving(cases: int, draw: random.Random, folder: Path, outcome: Outcome) -> None:
+def serve_clients(cases: int, draw: random.Random, folder: Path, outcome: Outcome) -> None:
     """Serve the page to 32 clients at once, of which some are slow and some are broken."""
     heard = Heard()
     words()  # before the clients ask for them at once
