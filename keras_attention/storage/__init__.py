@@ -5,7 +5,7 @@ checked against types; and what does not fit into memory is refused before it is
 """
 
 from keras_attention.storage.downloads import download
-from keras_attention.storage.files import remove, written_whole
+from keras_attention.storage.files import encodable, remove, written_whole
 from keras_attention.storage.hashes import check_files, check_present, sha256_of
 from keras_attention.storage.locks import locked
 from keras_attention.storage.memory import check_archive, check_memory, machine_memory
@@ -22,6 +22,7 @@ __all__ = [
     "check_present",
     "check_type",
     "download",
+    "encodable",
     "locked",
     "machine_memory",
     "naming",

@@ -1,6 +1,7 @@
 """Write output whole or not at all: beside its destination first, then renamed."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -61,6 +62,14 @@ def with_folder(folder: Path | str) -> Iterator[None]:
             with suppress(OSError):
                 each.rmdir()
         raise
+
+
+def encodable(text: str) -> str:
+    """Return a text as UTF-8 can hold it: with `�` for each unpaired surrogate.
+
+    A byte on a command line that is no UTF-8 becomes one, and so does half an emoji in JSON.
+    """
+    return re.sub("[\ud800-\udfff]", "�", text)
 
 
 def remove(path: Path | str) -> None:

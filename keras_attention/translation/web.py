@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keras_attention.installing import pip_install
+from keras_attention.storage import encodable
 from keras_attention.translation.guard import Guard
 
 if TYPE_CHECKING:  # neither is needed to read the options of the command line
@@ -85,7 +86,7 @@ class Answer(NamedTuple):
             )
             head = '<tr><th scope="col">score</th><th scope="col">found by beam search</th></tr>'
             parts.append(f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>")
-        return "".join(parts)
+        return encodable("".join(parts))
 
 
 def answer(

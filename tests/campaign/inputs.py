@@ -34,7 +34,7 @@ from keras_attention.corpora import read_pairs
 from keras_attention.corpora.grammar import Grammar
 from keras_attention.ops import masked_softmax
 from keras_attention.plotting.interactive import Panel, Side, View
-from keras_attention.storage import schemas
+from keras_attention.storage import encodable, schemas
 from keras_attention.translation import configuration
 from keras_attention.translation.translator import Translator
 from tests.campaign.outcome import Outcome, measured
@@ -393,7 +393,7 @@ def check_page(drawn):
     assert _Elements(view.html).found == _Elements(plain.html).found
     assert _Elements(view._repr_html_()).found == _Elements(plain._repr_html_()).found
     data = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', view.html, re.DOTALL)
-    assert json.loads(data.group(1))["source"] == source
+    assert json.loads(data.group(1))["source"] == encodable(source)
 
 
 def check_picture(drawn, folder):

@@ -63,6 +63,13 @@ def test_the_page_holds_sentences_tokens_groups_and_candidates():
     assert (found["queries"]["merged"], found["keys"]["merged"]) == (True, False)
 
 
+def test_what_utf8_cannot_hold_is_seen(tmp_path):
+    view(source="casa\udcff").save(tmp_path / "view.html")
+    page = (tmp_path / "view.html").read_text(encoding="utf-8")
+    assert "<title>casa�</title>" in page
+    assert data_of(page)["source"] == "casa�"
+
+
 def test_markup_in_a_sentence_stays_text():
     page = view().html
     assert "<img" not in page

@@ -166,6 +166,10 @@ def test_markup_is_text_everywhere():
     assert page.count("</script>") == 2
 
 
+def test_what_utf8_cannot_hold_is_seen():
+    assert "eat�" in answer(parrot(text="eat\ud800"), "casa\udfff").html
+
+
 def test_the_page_says_only_once_what_was_found():
     given = answer(parrot(), "casa grande", beam=2)
     page = html.unescape(re.search('srcdoc="([^"]*)"', given.view)[1])

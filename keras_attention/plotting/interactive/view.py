@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_attention.storage import written_whole
+from keras_attention.storage import encodable, written_whole
 from keras_attention.types import Array
 
 _LARGEST = 65535  # weights are stored as 16-bit numbers, in units of 1/65535
@@ -103,7 +103,7 @@ class View:
             "data": json.dumps(self._data, ensure_ascii=False).replace("<", "\\u003c"),
         }
         page = string.Template(folder.joinpath("page.html").read_text(encoding="utf-8"))
-        return page.substitute(parts)
+        return encodable(page.substitute(parts))
 
     def save(self, path: Path | str) -> None:
         """Write the page to a file.
