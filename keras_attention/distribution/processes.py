@@ -5,6 +5,7 @@ the folder of a run, and sends its contents to the others.
 """
 
 import builtins
+import hashlib
 import inspect
 import json
 import re
@@ -177,6 +178,17 @@ class Processes:
         if "error" in answer:
             raise made_again(*answer["error"])
         return answer["result"]
+
+    def agree_on(self, value: Any) -> bool:
+        """Return whether every process has the same value, which must be serializable as JSON."""
+        if not self.are_several:
+            return True
+        import numpy as np
+        from jax.experimental import multihost_utils
+
+        digest = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).digest()
+        digests = multihost_utils.process_allgather(np.frombuffer(digest, "uint8"))
+        return bool(np.all(digests == digests[0]))
 
     def broadcast(self, arrays: "list[np.ndarray]") -> "list[np.ndarray]":
         """Return the NumPy arrays of the first process; shapes must be equal in all processes."""

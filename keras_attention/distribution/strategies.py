@@ -1,15 +1,15 @@
 """Spread a run over devices: `keras.distribution` on JAX, `tf.distribute` on TensorFlow."""
 
-import hashlib
-import json
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from importlib.metadata import version
 from typing import Any
 
 import keras
 import numpy as np
 
+from keras_attention import __version__
 from keras_attention.corpora import ROWS
 from keras_attention.distribution.processes import Processes
 from keras_attention.distribution.replicas import ReplicatedCrossentropy
@@ -108,17 +108,24 @@ class Distribution:
             )
 
     def check_same(self, config: dict[str, Any]) -> None:
-        """Check that every process has the same configuration.
+        """Check that every process has the same versions and the same configuration.
 
         Raises:
-            ValueError: this process and the first have different configurations.
+            ValueError: in every process, if they have not.
         """
-        digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
-        first = self.processes.of_first(lambda: digest)
-        if digest != first:
+        if not self.processes.are_several:
+            return
+        versions = [f"{name} {version(name)}" for name in ("keras", keras.backend.backend())]
+        versions = [f"keras_attention {__version__}", *versions]
+        if not self.processes.agree_on(versions):
             raise ValueError(
-                f"process {self.processes.process_id} and process 0 have different settings or "
-                "sentence pairs: start all processes with the same options, corpus and versions"
+                f"the processes have different versions, process {self.processes.process_id} has "
+                f"{', '.join(versions)}: install the same everywhere"
+            )
+        if not self.processes.agree_on(config):
+            raise ValueError(
+                "the processes have different settings or sentence pairs: start all of them with "
+                "the same options and corpus"
             )
 
     def restore(self, model: keras.Model, read: Callable[[], keras.Model]) -> None:

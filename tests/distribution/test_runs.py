@@ -63,6 +63,34 @@ def test_two_processes_give_the_curves_of_one(base, with_jax, start, coordinator
     assert_same_curves(base.folder / "two", with_jax / "one")
 
 
+VERSION = """
+import sys
+from keras_attention.distribution import strategies
+strategies.version = lambda name: "0.9"
+from keras_attention_command import main; main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "message"),
+    [
+        (COMMAND_LINE, ("--seed", 4), "different settings or sentence pairs: start all of them"),
+        (VERSION, (), "different versions, process {} has keras_attention 0.1.0, keras "),
+    ],
+)
+def test_processes_that_are_not_alike_are_told(
+    base, start, coordinator, tmp_path, program, options, message
+):
+    train = ("train", *base.options, "--out", tmp_path / "run")
+    joined = ("--coordinator", coordinator, "--processes", 2, "--process-id")
+    first = start("-c", COMMAND_LINE, *train, *joined, 0, cwd=base.folder)
+    second = start("-c", program, *train, *options, *joined, 1, cwd=base.folder)
+    for number, (status, _, errors) in enumerate(map(ended, (first, second))):
+        said = f"keras-attention: error: the processes have {message}".format(number)
+        assert (status, errors.splitlines()[-1][: len(said)]) == (2, said)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.slow
 def test_four_processes_give_the_curves_of_one(base, with_jax, start, coordinator):
     for status, _, errors in map(ended, base.start(start, "four", coordinator, 4)):
