@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from importlib.metadata import version
+from importlib import import_module
 from typing import Any
 
 import keras
@@ -113,14 +113,15 @@ class Distribution:
         Raises:
             ValueError: in every process, if they have not.
         """
-        if not self.processes.are_several:
-            return
-        versions = [f"{name} {version(name)}" for name in ("keras", keras.backend.backend())]
-        versions = [f"keras_attention {__version__}", *versions]
+        backend = import_module(keras.backend.backend())
+        versions = (
+            f"keras_attention {__version__}, keras {keras.__version__}, "
+            f"{backend.__name__} {backend.__version__}"
+        )
         if not self.processes.agree_on(versions):
             raise ValueError(
                 f"the processes have different versions, process {self.processes.process_id} has "
-                f"{', '.join(versions)}: install the same everywhere"
+                f"{versions}: install the same everywhere"
             )
         if not self.processes.agree_on(config):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Write output whole or not at all: beside its destination first, then renamed."""
+"""Write output whole or not at all: beside its destination first, then renamed; as UTF-8."""
 
 import os
 import re

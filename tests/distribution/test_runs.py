@@ -63,10 +63,9 @@ def test_two_processes_give_the_curves_of_one(base, with_jax, start, coordinator
     assert_same_curves(base.folder / "two", with_jax / "one")
 
 
-VERSION = """
-import sys
+OTHER_VERSION = """
 from keras_attention.distribution import strategies
-strategies.version = lambda name: "0.9"
+strategies.__version__ = "0.0.9"
 from keras_attention_command import main; main()
 """
 
@@ -75,7 +74,7 @@ from keras_attention_command import main; main()
     ("program", "options", "message"),
     [
         (COMMAND_LINE, ("--seed", 4), "different settings or sentence pairs: start all of them"),
-        (VERSION, (), "different versions, process {} has keras_attention 0.1.0, keras "),
+        (OTHER_VERSION, (), "different versions, process {} has keras_attention 0."),
     ],
 )
 def test_processes_that_are_not_alike_are_told(
