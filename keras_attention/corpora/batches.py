@@ -1,5 +1,6 @@
 """Batches of sentences of about equal length, in few static shapes."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -35,8 +36,9 @@ class Batches:
         joined: fraction of the pairs that `shuffled` joins to another one, anew in every pass; see
             `keras_attention.corpora.join_pairs`.
         shapes: pairs (S, T) that grow in both; or the largest number of them that `fit_shapes` may
-            find. None: one, and one more for every 16 batches, up to 8, so that compiling a program
-            pays even if each batch comes only once.
+            find. None: the square root of the number of batches, at most `most_shapes`: more
+            shapes pad less, but each has a last batch that is not full.
+        most_shapes: the largest number of shapes if `shapes` is None.
 
     Attributes:
         shapes: the pairs (S, T).
@@ -56,6 +58,7 @@ class Batches:
         batch_tokens: int | None = None,
         joined: float = 0.0,
         shapes: int | Iterable[tuple[int, int]] | None = None,
+        most_shapes: int = MOST_SHAPES,
     ):
         if len(context_ids) != len(target_ids) or len(context_ids) == 0:
             raise ValueError(
@@ -75,7 +78,7 @@ class Batches:
                 batches = len(context_ids) // batch_size
             else:
                 batches = int(np.maximum(*lengths).sum()) // batch_tokens
-            shapes = min(1 + batches // 16, MOST_SHAPES)
+            shapes = min(max(math.isqrt(batches), 1), most_shapes)
         if isinstance(shapes, int):
             context_lengths, target_lengths = lengths
             if joined:
@@ -112,6 +115,7 @@ class Batches:
         batch_tokens: int | None = None,
         joined: float = 0.0,
         shapes: int | Iterable[tuple[int, int]] | None = None,
+        most_shapes: int = MOST_SHAPES,
         leave_out_long: bool = False,
     ) -> "Batches":
         """Look up the ids of sentence pairs and batch them.
@@ -125,6 +129,7 @@ class Batches:
             batch_tokens: tokens in a batch, instead of sentences.
             joined: fraction of the pairs that are joined to another one in every pass.
             shapes: shapes to which sentences are padded, or how many.
+            most_shapes: the largest number of shapes if `shapes` is None.
             leave_out_long: whether to leave out pairs with a sentence of more than 64 tokens; their
                 number is `left_out`.
 
@@ -149,6 +154,7 @@ class Batches:
             batch_tokens=batch_tokens,
             joined=joined,
             shapes=shapes,
+            most_shapes=most_shapes,
         )
         batches.left_out = int((~fits).sum())
         return batches

@@ -20,6 +20,7 @@ from keras_attention.training import (
     SeedEachEpoch,
     StopOnDivergence,
     compile_for_training,
+    uses_xla,
 )
 from keras_attention.translation.builders import BYTES, least_weights, load_model
 from keras_attention.translation.builders import build as build_model
@@ -48,7 +49,7 @@ class RunFields:
         settings: the `Settings`.
         sources: where the pairs came from.
         corpus: the pairs.
-        shapes: number of shapes to which sentences are padded.
+        shapes: the largest number of shapes to which sentences are padded.
     """
 
     settings: Settings
@@ -116,7 +117,7 @@ def train(
     pairs = train_pairs, validation_pairs
     config = _describe(*pairs, settings, sources)
     config["shapes"] = distribution.processes.of_first(
-        lambda: _number_of_shapes(folder, settings, resume)
+        lambda: _most_shapes(folder, settings, resume, distribution)
     )
     distribution.check_same({**config, "sources": None})
     with ExitStack() as held:
@@ -146,9 +147,10 @@ class _Run(NamedTuple):
     callbacks: list
 
 
-def _prepare(pairs, folder, settings, shapes, distribution, verbose):
+def _prepare(pairs, folder, settings, most_shapes, distribution, verbose):
     """Learn the vocabularies, batch the ids of all pairs, and make or restore the model."""
     train_pairs, validation_pairs = pairs
+    shapes = {"shapes": settings.shapes, "most_shapes": most_shapes}
     vocabularies = [
         KINDS[settings.tokens].learn(
             (getattr(pair, side) for pair in train_pairs), settings.vocabulary
@@ -161,11 +163,11 @@ def _prepare(pairs, folder, settings, shapes, distribution, verbose):
         *vocabularies,
         **settings.size,
         joined=settings.joined,
-        shapes=shapes,
+        **shapes,
         leave_out_long=True,
     )
     validation_batches = corpora.Batches.of_pairs(
-        validation_pairs, *vocabularies, **settings.size, shapes=shapes
+        validation_pairs, *vocabularies, **settings.size, **shapes
     )
     if batches.left_out and verbose:
         print(
@@ -431,12 +433,15 @@ def _sample(pairs, number):
     return pairs[:: max(1, len(pairs) // max(1, number))][:number]
 
 
-def _number_of_shapes(folder, settings, resume):
-    """Return the number of shapes to which sentences are padded; a resumed run keeps its own."""
+def _most_shapes(folder, settings, resume, distribution):
+    """Return the largest number of shapes of the batches; a resumed run keeps its own."""
     if resume and (folder / CONFIG_FILE).is_file():
         return _read_run(folder)["shapes"]
-    steps = settings.epochs * settings.steps
-    return settings.shapes or min(1 + steps // STEPS_A_SHAPE, corpora.MOST_SHAPES)
+    if settings.shapes:
+        return settings.shapes
+    if distribution.jit_compile is False or not uses_xla():
+        return corpora.LONGEST  # no shape costs anything
+    return min(1 + settings.epochs * settings.steps // STEPS_A_SHAPE, corpora.MOST_SHAPES)
 
 
 @contextmanager

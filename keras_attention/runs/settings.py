@@ -47,7 +47,7 @@ TRANSFORMER = {  # for an hour or more on two CPU cores, and some 100,000 pairs
     "tokens": "wordpiece",
     "units": 192,
     "vocabulary": 4000,
-    "batch_size": 256,
+    "batch_tokens": 3072,
     "epochs": 24,
     "steps": 400,
     "patience": 24,
@@ -164,9 +164,9 @@ class Settings:
         panel=TRAINING,
     )
     shapes: int | None = _setting(
-        "Largest number of shapes to which sentences are padded; each has a program of its own. A "
-        "short run uses fewer, and a resumed run keeps its number.",
-        shown="8 or fewer",
+        "Largest number of shapes to which sentences are padded. XLA compiles a program for each. "
+        "A resumed run keeps its number.",
+        shown="what pads least, with XLA 8 or fewer",
         panel=TRAINING,
     )
     epochs: int = _setting("Largest number of epochs.", panel=TRAINING)
@@ -220,9 +220,9 @@ class Settings:
         from keras_attention import corpora, models
         from keras_attention.text import KINDS
 
-        is_own_choice = self.warm_up is not None
+        is_own_choice, has_size = self.warm_up is not None, bool(self.size)
         for name, value in defaults_of(self.model).items():
-            is_replaced = name == "batch_size" and self.batch_tokens is not None
+            is_replaced = name in SIZES and has_size
             if getattr(self, name) is None and not is_replaced:
                 object.__setattr__(self, name, value)
         for name, kind in get_type_hints(Settings).items():

@@ -1,7 +1,7 @@
 """Training: what `fit` minimizes, reports and schedules, and its callbacks."""
 
 from keras_attention.training.callbacks import RunCheckpoint, SeedEachEpoch, StopOnDivergence
-from keras_attention.training.compile import compile_for_training
+from keras_attention.training.compile import compile_for_training, uses_xla
 from keras_attention.training.losses import MaskedCrossentropy, token_weights
 from keras_attention.training.metrics import MaskedAccuracy, MaskedLoss
 from keras_attention.training.optimizers import Muon
@@ -18,5 +18,6 @@ __all__ = [
     "WarmUp",
     "compile_for_training",
     "token_weights",
+    "uses_xla",
     "vaswani_peak",
 ]
