@@ -17,7 +17,7 @@ from keras_attention.menu import TRANSLATORS
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "translators"
 RECIPES = {
-    "spa-eng": {"model": "transformer", "epochs": 36},
+    "spa-eng": {"model": "transformer", "batch_size": 256, "epochs": 36},
     "spa-eng-rnn": {
         "model": "rnn",
         "tokens": "wordpiece",

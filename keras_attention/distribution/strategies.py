@@ -62,13 +62,13 @@ class Distribution:
         return ReplicatedCrossentropy if is_replicated else MaskedCrossentropy
 
     @property
-    def jit_compile(self) -> bool | None:
-        """Whether Keras asks XLA to compile the steps; None: as on one device.
+    def has_xla(self) -> bool:
+        """Whether Keras can ask XLA to compile the steps.
 
         Under `tf.distribute` it would compile all replicas as one program for one device, and XLA
         rejects the variables of other devices. A TPU always compiles.
         """
-        return False if self.crossentropy is ReplicatedCrossentropy else None
+        return self.crossentropy is not ReplicatedCrossentropy
 
     def scope(self) -> AbstractContextManager[Any]:
         """Return the context in which to build, compile and train a model."""

@@ -70,6 +70,7 @@ def train(
     bleu_sample: int = 0,
     verbose: str | int = "auto",
     distribution: Distribution | None = None,
+    jit_compile: bool | None = None,
 ) -> Translator:
     """Train a translator, and write it to a folder with its history and curves.
 
@@ -91,6 +92,8 @@ def train(
         distribution: `keras_attention.distribution.Distribution` over several devices or processes;
             None: one device. It changes the losses only by rounding, and a resumed run may use
             another one. Of several processes, only the first prints and writes to the folder.
+        jit_compile: whether XLA compiles the steps, as in `keras.Model.compile`; None: as
+            `keras_attention.training.uses_xla` says.
 
     Returns:
         The `Translator`.
@@ -104,7 +107,8 @@ def train(
             there are no pairs; the model or a batch does not fit into memory; a validation sentence
             is too long (a training pair that is too long is left out); a batch cannot be divided
             equally among the devices; a run on several devices has sentences to watch or a BLEU
-            sample; or `bleu_sample` is negative.
+            sample; XLA cannot compile the steps on this backend or these devices; or `bleu_sample`
+            is negative.
     """
     settings, folder = settings or Settings(), Path(folder)
     distribution = distribution or Distribution()
@@ -114,16 +118,19 @@ def train(
     if bleu_sample < 0:
         raise ValueError(f"bleu_sample must be 0 or above, got {bleu_sample}")
     verbose = verbose if distribution.is_first else 0
+    jit_compile = _compiles(jit_compile, distribution)
     pairs = train_pairs, validation_pairs
     config = _describe(*pairs, settings, sources)
     config["shapes"] = distribution.processes.of_first(
-        lambda: _most_shapes(folder, settings, resume, distribution)
+        lambda: _most_shapes(folder, settings, resume, jit_compile)
     )
     distribution.check_same({**config, "sources": None})
     with ExitStack() as held:
         distribution.processes.of_first(lambda: held.enter_context(locked(folder)))
         with _begun(folder, config, resume) if distribution.is_first else nullcontext():
-            run = _prepare(pairs, folder, settings, config["shapes"], distribution, verbose)
+            run = _prepare(
+                pairs, folder, settings, config["shapes"], distribution, jit_compile, verbose
+            )
             if watched or bleu_sample:
                 follower = TranslateEachEpoch(
                     Translator(run.model, *run.vocabularies),
@@ -147,7 +154,7 @@ class _Run(NamedTuple):
     callbacks: list
 
 
-def _prepare(pairs, folder, settings, most_shapes, distribution, verbose):
+def _prepare(pairs, folder, settings, most_shapes, distribution, jit_compile, verbose):
     """Learn the vocabularies, batch the ids of all pairs, and make or restore the model."""
     train_pairs, validation_pairs = pairs
     shapes = {"shapes": settings.shapes, "most_shapes": most_shapes}
@@ -181,7 +188,7 @@ def _prepare(pairs, folder, settings, most_shapes, distribution, verbose):
         folder / CHECKPOINTS, patience=settings.patience, writes=distribution.is_first
     )
     checkpoint.history = distribution.processes.of_first(lambda: checkpoint.history)
-    model = _begin(settings, vocabularies, checkpoint, distribution)
+    model = _begin(settings, vocabularies, checkpoint, distribution, jit_compile)
     callbacks = [
         StopOnDivergence(at_once=distribution.processes.are_several),
         SeedEachEpoch(settings.seed),
@@ -373,7 +380,7 @@ def builder_of(
     return {"name": settings.model, "arguments": arguments}
 
 
-def _begin(settings, vocabularies, checkpoint, distribution):
+def _begin(settings, vocabularies, checkpoint, distribution, jit_compile):
     """Return the compiled model: new, or restored from the last epoch."""
 
     def read():
@@ -394,7 +401,7 @@ def _begin(settings, vocabularies, checkpoint, distribution):
             weight_decay=settings.weight_decay,
             optimizer=settings.optimizer,
             crossentropy=distribution.crossentropy,
-            jit_compile=distribution.jit_compile,
+            jit_compile=jit_compile,
         )
     if checkpoint.epochs:
         distribution.restore(model, read)
@@ -433,14 +440,24 @@ def _sample(pairs, number):
     return pairs[:: max(1, len(pairs) // max(1, number))][:number]
 
 
-def _most_shapes(folder, settings, resume, distribution):
+def _compiles(jit_compile, distribution):
+    """Return whether XLA compiles the steps."""
+    if jit_compile is None:
+        return uses_xla() and distribution.has_xla
+    if jit_compile and not (distribution.has_xla and keras.backend.backend() != "torch"):
+        where = "under tf.distribute" if distribution.engine else "on the PyTorch backend"
+        raise ValueError(f"XLA cannot compile the steps {where}: jit_compile must be False")
+    return jit_compile
+
+
+def _most_shapes(folder, settings, resume, jit_compile):
     """Return the largest number of shapes of the batches; a resumed run keeps its own."""
     if resume and (folder / CONFIG_FILE).is_file():
         return _read_run(folder)["shapes"]
     if settings.shapes:
         return settings.shapes
-    if distribution.jit_compile is False or not uses_xla():
-        return corpora.LONGEST  # no shape costs anything
+    if not jit_compile:
+        return corpora.LONGEST  # a shape more costs nothing
     return min(1 + settings.epochs * settings.steps // STEPS_A_SHAPE, corpora.MOST_SHAPES)
 
 

@@ -79,7 +79,7 @@ def _setting(
     Args:
         description: the help text.
         default: default of the field; None: that of the model, from `defaults_of` or its builder.
-        shown: the default as the help shows it, if no model has it in `defaults_of`.
+        shown: the default as the help shows it; None: as `defaults_of` has it.
         panel: the group of options that it belongs to.
         flags: the names of a switch.
     """
@@ -160,7 +160,7 @@ class Settings:
     batch_tokens: int | None = _setting(
         "Tokens in a batch, in place of a number of sentences: on the side with more of them, "
         "padding included. Short sentences make larger batches.",
-        shown="a number of sentences",
+        shown=f"a number of sentences, transformer: {TRANSFORMER['batch_tokens']}",
         panel=TRAINING,
     )
     shapes: int | None = _setting(

@@ -55,7 +55,7 @@ def test_the_batches_have_few_shapes(batches):
         assert len(inputs["context"]) == len(labels) == 7
         shapes.add((inputs["context"].shape[1], labels.shape[1]))
     assert shapes == set(batches.shapes)
-    assert len(shapes) == 2  # one, and one more for 16 of the 22 batches
+    assert len(shapes) == 4  # the root of 22 batches
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="tf.data feeds TensorFlow")
@@ -70,12 +70,13 @@ def test_other_backends_take_what_needs_no_tensorflow(batches):
 
 
 @pytest.mark.parametrize("batch_tokens", [5000, 257, 129, 64, 33, 17])
-def test_there_is_a_shape_for_every_16_batches_of_tokens_up_to_eight(ids, batch_tokens):
+def test_the_number_of_shapes_is_the_root_of_that_of_the_batches(ids, batch_tokens):
     tokens = np.maximum(LENGTHS[0], LENGTHS[1] - 1).sum()  # a target loses one to the shift
-    wanted = min(1 + tokens // batch_tokens // 16, 8)
-    batches = Batches(*ids, batch_tokens=batch_tokens)
-    assert batches.shapes == Batches(*ids, shapes=int(wanted)).shapes
-    assert len(batches.shapes) == wanted
+    root = max(int((tokens // batch_tokens) ** 0.5), 1)
+    for most in (3, 8, 64):
+        batches = Batches(*ids, batch_tokens=batch_tokens, most_shapes=most)
+        assert batches.shapes == Batches(*ids, shapes=min(root, most)).shapes
+    assert len(Batches(*ids, batch_tokens=batch_tokens).shapes) == min(root, 8)
 
 
 def test_the_shapes_may_be_given(ids):

@@ -18,7 +18,7 @@ def test_one_device_is_as_keras_has_it():
         assert distribution.part == (0, 1)
         assert distribution.is_first
         assert distribution.crossentropy is MaskedCrossentropy
-        assert distribution.jit_compile is None
+        assert distribution.has_xla
         with distribution.scope():
             assert keras.distribution.distribution() is None
 

@@ -20,6 +20,7 @@ from keras_attention.corpora import Pair
 from keras_attention.runs.settings import Settings
 from keras_attention.storage import locked, memory, sha256_of
 from keras_attention.text import normalize
+from keras_attention.training import uses_xla
 from keras_attention.translation import evaluation
 from keras_attention.translation.translator import Translator
 from tests.conftest import PIECES_FILES, RUN_FILES, change_config, files
@@ -160,21 +161,51 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one(tiny_run, killed):
     assert_same_run(killed, tiny_run.folder)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_run_has_as_many_shapes_as_pay(tiny_run, tmp_path, monkeypatch, compiled):
+    """Where XLA compiles a program for each, eight at most, and one for a short run."""
+    monkeypatch.setattr(runs.run, "uses_xla", lambda: compiled)
+    given = []
+
+    def stop(*args, **kwargs):
+        given.append((kwargs["shapes"], kwargs["most_shapes"]))
+        raise InterruptedError
+
+    monkeypatch.setattr(corpora.Batches, "of_pairs", stop)
+    steps = tiny_run.settings.epochs * tiny_run.settings.steps
+    for a_shape in (2 * steps, steps, 1):
+        monkeypatch.setattr(runs.run, "STEPS_A_SHAPE", a_shape)
+        with pytest.raises(InterruptedError):
+            runs.train(tiny_run.train, tiny_run.validation, tmp_path, tiny_run.settings, verbose=0)
+    settings = replace(tiny_run.settings, shapes=5)
+    with pytest.raises(InterruptedError):
+        runs.train(tiny_run.train, tiny_run.validation, tmp_path, settings, verbose=0)
+    most = [1, 2, 8] if compiled else [64, 64, 64]
+    assert given == [*((None, each) for each in most), (5, 5)]
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="only PyTorch has no XLA")
+def test_xla_where_there_is_none_is_refused(tiny_run, tmp_path):
+    with pytest.raises(ValueError, match=r"XLA cannot compile .* PyTorch .* must be False"):
+        runs.train(tiny_run.train, tiny_run.validation, tmp_path / "run", jit_compile=True)
+
+
 @pytest.mark.thorough
 def test_a_resumed_run_keeps_its_number_of_shapes(tiny_run, killed, monkeypatch):
     monkeypatch.setattr(runs.run, "STEPS_A_SHAPE", 20)  # of 4 epochs of 19 steps, 3 more shapes
-    config = json.loads((killed / "config.json").read_text())
-    assert config["shapes"] == 1
+    monkeypatch.setattr(corpora, "LONGEST", 3)  # without XLA
+    before = json.loads((killed / "config.json").read_text())["shapes"]
+    assert before == (1 if uses_xla() else 64)
     counts = []
     of_pairs = corpora.Batches.of_pairs
     monkeypatch.setattr(
         corpora.Batches,
         "of_pairs",
-        lambda *args, **kwargs: counts.append(kwargs["shapes"]) or of_pairs(*args, **kwargs),
+        lambda *args, **kwargs: counts.append(kwargs["most_shapes"]) or of_pairs(*args, **kwargs),
     )
     arguments = (tiny_run.train, tiny_run.validation, killed, tiny_run.settings)
     runs.train(*arguments, sources=tiny_run.sources, resume=True, verbose=0)
-    assert counts == [1, 1]
+    assert counts == [before, before]
     assert_same_run(killed, tiny_run.folder)
 
 

@@ -35,8 +35,9 @@ def test_what_is_none_takes_the_default_of_the_model():
 
 def test_a_batch_has_a_number_of_sentences_or_of_tokens():
     assert Settings().size == {"batch_size": 64}
-    assert Settings("transformer").size == {"batch_size": 256}
+    assert Settings("transformer").size == {"batch_tokens": 3072}
     assert Settings(batch_tokens=99).size == {"batch_tokens": 99}
+    assert Settings("transformer", batch_size=9).size == {"batch_size": 9}
     with pytest.raises(ValueError, match="choose batch_size or batch_tokens, got 9 and 99"):
         Settings(batch_size=9, batch_tokens=99)
 

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_attention.training import MaskedCrossentropy, WarmUp, compile_for_training
+from keras_attention.training import MaskedCrossentropy, WarmUp, compile_for_training, uses_xla
 from tests.numerics import as_numpy
 
 V = 11  # words
@@ -32,7 +32,19 @@ def test_compiled_without_warm_up_adam_is_that_of_keras():
     ours, theirs = model.optimizer.get_config(), keras.optimizers.Adam(0.01).get_config()
     assert {**ours, "name": 0} == {**theirs, "name": 0}
     assert model.loss.label_smoothing == 0
-    assert model.jit_compile == (keras.backend.backend() != "torch")
+    assert model.jit_compile == uses_xla()
+
+
+@pytest.mark.parametrize("device", ["CPU", "GPU", "TPU"])
+def test_xla_compiles_on_jax_and_for_the_accelerators_of_tensorflow(device, monkeypatch):
+    expected = {"tensorflow": device != "CPU", "jax": True, "torch": False}
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        monkeypatch.setattr(
+            tf.config, "list_physical_devices", lambda kind: ["one"] * (kind == device)
+        )
+    assert uses_xla() == expected[keras.backend.backend()]
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow traces twice")
