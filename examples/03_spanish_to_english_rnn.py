@@ -451,7 +451,8 @@ else:
 # ## Training, and what learning looks like
 #
 # The loss is the crossentropy of the right next word. `compile_for_training` takes Adam with the
-# masked loss, so that padding counts for nothing, and XLA.
+# masked loss, so that padding counts for nothing. XLA compiles the steps where that pays, which it
+# does not on a CPU under TensorFlow.
 #
 # The paper's title says *jointly learning to align and translate*. To see the first half, a
 # callback notes after every epoch where the model looks when it is fed the gold translations. The

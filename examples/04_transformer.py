@@ -1142,8 +1142,9 @@ plt.show()
 # ## What runs where
 #
 # The cells of this chapter are the same on a CPU, a GPU and a TPU. The backend takes an accelerator
-# if it finds one; a TPU needs JAX, as the second cell says. XLA compiles a training step, and a
-# whole translation, into one program for each shape of batch; compiling is paid once.
+# if it finds one; a TPU needs JAX, as the second cell says. XLA compiles a whole translation, and on
+# a GPU, a TPU or JAX also a training step, into one program for each shape of batch; compiling is
+# paid once.
 
 # %%
 print(f"backend {keras.backend.backend()}, devices {keras.distribution.list_devices()}")

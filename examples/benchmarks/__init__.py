@@ -10,8 +10,8 @@ In reading order:
 - `decoders`, `ctranslate2_model`: the contestants in decoding.
 - `endless`, `first_steps`, `steady`: what else happens in a process of its own.
 - `subject`, `drawing`: what a subject is, its figures, its tables, its pictures.
-- `training`, which `rnn_training`, `transformer_training` and `choices` share; `decoding`,
-  `memory`, `start_up`, `growth`: the subjects; `gallery`: all of them.
+- `training`, which `rnn_training`, `transformer_training`, `recipe_training` and `choices` share;
+  `decoding`, `memory`, `start_up`, `growth`: the subjects; `gallery`: all of them.
 - `report`: JSON, and the page `results.md`.
 - `__main__`: the command, `python -m examples.benchmarks`.
 

@@ -48,9 +48,10 @@ def run(
 ):
     """Measure this package beside other ways to do the same work.
 
-    The subjects are `rnn-training` and `transformer-training` (real target tokens a second beside
-    plain Keras, KerasHub and PyTorch; the share of the machine's matrix peak), `choices` (XLA or
-    not, bfloat16, ways to make batches, the input pipeline), `decoding` (sentences a second and the
+    The subjects are `rnn-training`, `transformer-training` and `recipe-training` (real target
+    tokens a second beside plain Keras, KerasHub and PyTorch, in the tutorials' sizes and in those
+    of `train --model transformer`; the share of the machine's matrix peak), `choices` (XLA or not,
+    bfloat16, ways to make batches, the input pipeline), `decoding` (sentences a second and the
     latency of one, beside CTranslate2 and a loop), `memory` (peaks, and whether 10,000 translations
     leave it as it was), `start-up` (import, first translation, compile times) and `growth` (how
     time grows with length, vocabulary and batch, beside theory).

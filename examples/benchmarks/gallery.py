@@ -5,6 +5,7 @@ from examples.benchmarks import (
     decoding,
     growth,
     memory,
+    recipe_training,
     rnn_training,
     start_up,
     transformer_training,
@@ -13,6 +14,7 @@ from examples.benchmarks import (
 SUBJECTS = {
     "rnn-training": rnn_training.SUBJECT,
     "transformer-training": transformer_training.SUBJECT,
+    "recipe-training": recipe_training.SUBJECT,
     "choices": choices.SUBJECT,
     "decoding": decoding.SUBJECT,
     "memory": memory.SUBJECT,

@@ -66,17 +66,26 @@ class ThisPackage(_Trainer):
         jit_compile: whether XLA compiles the steps; None: as the package chooses.
         dtype_policy: of the layers.
         keep_memory: whether the process keeps the memory that it frees.
+        dropout: of a Transformer.
         **named: as for every contestant.
     """
 
     def __init__(
-        self, *common, jit_compile=None, dtype_policy="float32", keep_memory=True, **named
+        self,
+        *common,
+        jit_compile=None,
+        dtype_policy="float32",
+        keep_memory=True,
+        dropout=DROPOUT,
+        **named,
     ):
         from keras_attention.cli.heap import keep_freed_memory
+        from keras_attention.training import uses_xla
 
         if keep_memory:
             keep_freed_memory()
-        self.jit_compile, self.dtype_policy = jit_compile, dtype_policy
+        self.jit_compile = uses_xla() if jit_compile is None else jit_compile
+        self.dtype_policy, self.dropout = dtype_policy, dropout
         super().__init__(*common, **named)
 
     def build(self):
@@ -90,7 +99,7 @@ class ThisPackage(_Trainer):
             model = models.build_rnn_attention(vocabulary, vocabulary, **sizes)
         else:
             model = models.build_transformer(
-                vocabulary, vocabulary, **sizes, dropout=DROPOUT, tied=True
+                vocabulary, vocabulary, **sizes, dropout=self.dropout, tied=True
             )
         smoothing = LABEL_SMOOTHING[self.kind]
         compile_for_training(
@@ -102,7 +111,7 @@ class ThisPackage(_Trainer):
         """Return the batches of the package, in the shapes that it has for the whole pool."""
         import tensorflow as tf
 
-        from keras_attention.corpora import Batches
+        from keras_attention.corpora import LONGEST, MOST_SHAPES, Batches
 
         size, batched = condition.batch_size, condition.batched
         if batched == on_batches.TO_THE_LONGEST:
@@ -111,7 +120,8 @@ class ThisPackage(_Trainer):
         tokens = None
         if batched == on_batches.BY_TOKENS:
             tokens = int(size * np.maximum(*((each != 0).sum(1) for each in ids)).mean())
-        shapes = Batches(context_ids, target_ids, size).shapes
+        most = MOST_SHAPES if self.jit_compile else LONGEST
+        shapes = Batches(context_ids, target_ids, size, most_shapes=most).shapes
         batches = Batches(*ids, size, batch_tokens=tokens, shapes=shapes)
         # The second pass: the first begins with a batch of every shape, and rare ones are costly.
         dataset = batches.shuffled(seed=0, start=len(batches))

@@ -12,7 +12,7 @@ import numpy as np
 
 from examples.benchmarks import machine, workers
 
-# The tutorials' sizes, and those of a quick run.
+# The tutorials' sizes, those of `--model transformer`, and those of a quick run.
 SIZES = {
     "rnn": {"units": 256, "vocabulary": 5000},
     "transformer": {
@@ -21,6 +21,13 @@ SIZES = {
         "num_layers": 4,
         "num_heads": 8,
         "feed_forward_dim": 512,
+    },
+    "recipe": {
+        "units": 192,
+        "vocabulary": 4000,
+        "num_layers": 3,
+        "num_heads": 4,
+        "feed_forward_dim": 768,
     },
 }
 QUICK_SIZES = {
@@ -33,8 +40,8 @@ QUICK_SIZES = {
         "feed_forward_dim": 64,
     },
 }
-TOKENS = {"rnn": "word", "transformer": "wordpiece"}
-MODELS = tuple(SIZES)
+QUICK_SIZES["recipe"] = QUICK_SIZES["transformer"]
+TOKENS = {"rnn": "word", "transformer": "wordpiece", "recipe": "wordpiece"}
 POST_NORM = {"tied": True, "norm_first": False, "dropout": 0.1, "optimizer": "adam"}
 # How the models are trained that are not given: until their sentences end where they should.
 TRAINING = {

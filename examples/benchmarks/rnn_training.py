@@ -1,7 +1,8 @@
 """Training the RNN with attention: by batch size, and by the length of the sentences.
 
-The tutorial's model, against the same in plain Keras and in PyTorch. Theory: with XLA and batches
-of one length, what is saved is padding, and what Keras does between its kernels.
+The tutorial's model, against the same in plain Keras and in PyTorch. Theory: on batches of one
+length, what is saved is what Keras does between its kernels; on others padding, too. Beside it
+stands this package with XLA, which it leaves out on a CPU under TensorFlow.
 
 As under `keras-attention train`, the process of this package keeps the memory that it frees; its
 rivals are as they come, and beside them stands this package with freed memory given back.
@@ -16,6 +17,7 @@ CONTESTANTS = (
     training.TORCH,
     training.TORCH_BFLOAT16,
     training.RETURNED,
+    training.WITH_XLA,
 )
 EVERYWHERE = CONTESTANTS[:3]
 
@@ -25,7 +27,8 @@ def measure(options, progress):
     *pool, sizes = options.pool("rnn")
     conditions = training.conditions_of(options, pool, (64, 256), lengths=True)
     main = next(iter(conditions))
-    arguments = ("rnn", CONTESTANTS, conditions, sizes, pool)
+    contestants = training.with_or_without_xla(CONTESTANTS)
+    arguments = ("rnn", contestants, conditions, sizes, pool)
     can = lambda name, condition: condition == main or name in EVERYWHERE  # noqa: E731
     return training.measure(options, progress, *arguments, can=can)
 
@@ -37,6 +40,7 @@ def figures(raw):
         *training.against(raw, training.TORCH, (1.3, 2)),
         *training.against(raw, training.TORCH_BFLOAT16),
         *training.against(raw, training.RETURNED),
+        *training.against(raw, training.WITH_XLA),
         *training.shares_of_peak(raw),
     ]
 

@@ -24,7 +24,7 @@ from examples.benchmarks.workers import Job, started, take_turns
 
 OURS, PLAIN, HUB = "keras_attention", "plain Keras", "KerasHub"
 TORCH, TORCH_BFLOAT16 = "PyTorch", "PyTorch bfloat16"
-WITHOUT_XLA, BFLOAT16 = "without XLA", "mixed_bfloat16"
+WITH_XLA, BFLOAT16, DROPPED = "with XLA", "mixed_bfloat16", "with dropout 0.15"
 RETURNED = "freed memory given back"
 MULTIPLY = "matrix product"
 IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all take
@@ -33,11 +33,22 @@ IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all 
     HUB: ("keras_models", "KerasHub", {}),
     TORCH: ("torch_models", "PyTorch", {}),
     TORCH_BFLOAT16: ("torch_models", "PyTorch", {"bfloat16": True}),
-    WITHOUT_XLA: ("keras_models", "ThisPackage", {"jit_compile": False}),
+    WITH_XLA: ("keras_models", "ThisPackage", {"jit_compile": True}),
+    DROPPED: ("keras_models", "ThisPackage", {"dropout": 0.15}),
     BFLOAT16: ("keras_models", "ThisPackage", {"dtype_policy": "mixed_bfloat16"}),
     RETURNED: ("keras_models", "ThisPackage", {"keep_memory": False}),
 }
 NEEDS = {HUB: "KerasHub", TORCH: "PyTorch", TORCH_BFLOAT16: "PyTorch"}
+
+
+def with_or_without_xla(contestants):
+    """Return contestants without `WITH_XLA`, where this is not another way to compute."""
+    import keras
+
+    from keras_attention.training import uses_xla
+
+    has_both = keras.backend.backend() == "tensorflow" and not uses_xla()
+    return [name for name in contestants if has_both or name != WITH_XLA]
 
 
 def conditions_of(options, pool, batch_sizes, lengths=False):
@@ -161,9 +172,9 @@ def peak(raw):
     return max(rate for each in raw["matrix_product"].values() for rate in each)
 
 
-def shares_of_peak(raw, bar=None):
+def shares_of_peak(raw, bar=None, of=OURS):
     """Return the share of the peak that this package reaches, over all places and over tokens."""
-    found = next(iter(raw["measured"].values()))[OURS]
+    found = next(iter(raw["measured"].values()))[of]
     shares = {
         kind: [100 * found[kind] / seconds / peak(raw) for seconds in found["seconds"]]
         for kind in ("operations", "useful_operations")

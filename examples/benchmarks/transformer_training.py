@@ -11,7 +11,13 @@ a second with the share of them that are tokens.
 from examples.benchmarks import training
 from examples.benchmarks.subject import Subject
 
-CONTESTANTS = (training.OURS, training.HUB, training.TORCH, training.TORCH_BFLOAT16)
+CONTESTANTS = (
+    training.OURS,
+    training.HUB,
+    training.TORCH,
+    training.TORCH_BFLOAT16,
+    training.WITH_XLA,
+)
 
 
 def measure(options, progress):
@@ -20,7 +26,8 @@ def measure(options, progress):
     conditions = training.conditions_of(options, pool, (128, 32), lengths=True)
     main = next(iter(conditions))
     everywhere = (training.OURS, training.TORCH)
-    arguments = ("transformer", CONTESTANTS, conditions, sizes, pool)
+    contestants = training.with_or_without_xla(CONTESTANTS)
+    arguments = ("transformer", contestants, conditions, sizes, pool)
     can = lambda name, condition: condition == main or name in everywhere  # noqa: E731
     return training.measure(options, progress, *arguments, can=can)
 
@@ -31,6 +38,7 @@ def figures(raw):
         *training.against(raw, training.TORCH, (1.2, 2)),
         *training.against(raw, training.HUB, (1.5, 3)),
         *training.against(raw, training.TORCH_BFLOAT16),
+        *training.against(raw, training.WITH_XLA),
         *training.shares_of_peak(raw, (40, 60)),
     ]
 
