@@ -13,6 +13,14 @@ from keras_attention.cli.console import progress
 _MIB = 2**20
 
 
+def _of_transformer(description):
+    return typer.Option(
+        help=description,
+        show_default="those of `train`",
+        rich_help_panel="The Transformer that translates",
+    )
+
+
 def compile_check(
     topology: Annotated[
         str, typer.Option(help="Generation of TPUs and chips along each side; see --list.")
@@ -36,6 +44,17 @@ def compile_check(
     ] = None,
     vocabulary: Annotated[
         int | None, typer.Option(help="Number of ids.", show_default="each model's own")
+    ] = None,
+    num_layers: Annotated[
+        int | None, _of_transformer("Layers of the encoder, and of the decoder.")
+    ] = None,
+    num_heads: Annotated[int | None, _of_transformer("Heads of each attention.")] = None,
+    feed_forward_dim: Annotated[
+        int | None, _of_transformer("Hidden width of the feed-forward networks.")
+    ] = None,
+    optimizer: Annotated[
+        str | None,
+        typer.Option(help="Of the translators: `adam` or `muon`.", show_default="each model's own"),
     ] = None,
     dtype_policy: Annotated[str, typer.Option(help="`float32` or `mixed_bfloat16`.")] = "float32",
     utilization: Annotated[
@@ -66,7 +85,17 @@ def compile_check(
     _use_jax_on_the_cpu()
     from keras_attention.compiling import programs, scaling, topologies, tpu
 
-    sizes = programs.Sizes(batch_size, length, units, vocabulary, dtype_policy)
+    sizes = programs.Sizes(
+        batch_size,
+        length,
+        units,
+        vocabulary,
+        dtype_policy,
+        num_layers,
+        num_heads,
+        feed_forward_dim,
+        optimizer,
+    )
     described = topologies.describe(topology)
     if utilization is not None:
         scaling.check_utilization(utilization, described)

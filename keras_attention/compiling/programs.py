@@ -24,6 +24,7 @@ from keras_attention.training import (
 
 POLICIES = ("float32", "mixed_bfloat16")
 CHARACTERS = 66  # 65 in Tiny Shakespeare, and padding
+_OF_TRANSFORMER = ("num_layers", "num_heads", "feed_forward_dim")
 STORY_WORDS, SENTENCE_WORDS = 180, 7  # in bAbI's twenty tasks; in one of its sentences
 
 
@@ -38,6 +39,11 @@ class Sizes:
         units: width of a model; None: the builder's default.
         vocabulary: number of ids, V; None: the default of `keras-attention train` or of the lab.
         dtype_policy: one of `POLICIES`.
+        num_layers: layers of the encoder of a translating Transformer, and of its decoder; None, as
+            for the next three: the default of `keras-attention train`.
+        num_heads: heads of each of its attentions.
+        feed_forward_dim: hidden width of its feed-forward networks.
+        optimizer: of a translator.
 
     Raises:
         ValueError: a size is not positive, or there is no such policy.
@@ -48,10 +54,14 @@ class Sizes:
     units: int | None = None
     vocabulary: int | None = None
     dtype_policy: str = "float32"
+    num_layers: int | None = None
+    num_heads: int | None = None
+    feed_forward_dim: int | None = None
+    optimizer: str | None = None
 
     def __post_init__(self):
         sizes = {name: getattr(self, name) for name in ("batch_size", "length")}
-        check_sizes(**sizes, **self.given("units", "vocabulary"))
+        check_sizes(**sizes, **self.given("units", "vocabulary", *_OF_TRANSFORMER))
         if self.dtype_policy not in POLICIES:
             raise ValueError(
                 f"dtype_policy must be one of {', '.join(POLICIES)}, got {self.dtype_policy!r}"
@@ -105,9 +115,10 @@ class _Subject(NamedTuple):
 
 
 def _translator(name, sizes):
-    settings = runs.Settings(
-        model=name, dtype_policy=sizes.dtype_policy, **sizes.given("units", "vocabulary")
-    )
+    chosen = sizes.given("units", "vocabulary", "optimizer", "dtype_policy")
+    if name == "transformer":
+        chosen |= sizes.given(*_OF_TRANSFORMER)
+    settings = runs.Settings(model=name, **chosen)
     ids = range(settings.vocabulary)
     model = runs.build(settings, ids, ids)
     compile_for_training(

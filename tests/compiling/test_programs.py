@@ -48,6 +48,16 @@ def test_the_dtype_policy_is_that_of_the_programs_alone():
     assert {array.dtype.name for array in training.state[0]} == {"float32"}
 
 
+@ON_JAX
+def test_a_transformer_has_the_sizes_that_are_asked_for_and_an_rnn_ignores_them():
+    asked = {"num_layers": 3, "num_heads": 2, "feed_forward_dim": 24, "optimizer": "adam"}
+    sizes = programs.Sizes(**SMALL, **asked)
+    shapes = [array.shape for array in programs.programs_of("transformer", sizes)[0].state[0]]
+    assert shapes.count((16, 24)) == 6  # of three encoder layers and three decoder layers
+    assert shapes.count((16, 2, 8)) == 3 * 3 * 3  # query, key and value of three attentions
+    assert programs.programs_of("rnn", sizes)
+
+
 @pytest.mark.skipif(keras.backend.backend() == "jax", reason="here Keras is on JAX")
 def test_another_backend_is_refused():
     backend = keras.backend.backend()
@@ -68,6 +78,8 @@ def test_a_model_that_is_not_there_is_refused():
         ({"length": -1}, "length must be positive, got -1"),
         ({"units": 0}, "units must be positive, got 0"),
         ({"vocabulary": 0}, "vocabulary must be positive, got 0"),
+        ({"num_layers": 0}, "num_layers must be positive, got 0"),
+        ({"feed_forward_dim": -1}, "feed_forward_dim must be positive, got -1"),
         ({"dtype_policy": "int8"}, "one of float32, mixed_bfloat16, got 'int8'"),
     ],
 )
