@@ -69,11 +69,9 @@ def uses_xla() -> bool:
     kernels train the models of this package about as fast, from the first step on and in less
     memory, since nothing is compiled. PyTorch has no XLA under Keras.
     """
-    if keras.backend.backend() != "tensorflow":
-        return keras.backend.backend() == "jax"
-    import tensorflow as tf
-
-    return any(tf.config.list_physical_devices(kind) for kind in ("GPU", "TPU"))
+    if keras.backend.backend() == "tensorflow":
+        return not keras.distribution.list_devices()[0].startswith("cpu")
+    return keras.backend.backend() == "jax"
 
 
 def _make_variables(model):
