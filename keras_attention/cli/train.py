@@ -56,8 +56,8 @@ def train(
         bool | None,
         typer.Option(
             help="Whether XLA compiles the steps of training. On a CPU under TensorFlow a small "
-            "Transformer gains a fifth, after minutes of compiling.",
-            show_default="on JAX, and on TensorFlow with a GPU or TPU",
+            "Transformer gains a fifth, after a minute or two of compiling.",
+            show_default="on JAX; on TensorFlow with a GPU or TPU, or for bilstm",
             rich_help_panel=TRAINING,
         ),
     ] = None,

@@ -17,6 +17,7 @@ pytest.importorskip("tensorflow")
 
 from keras_attention import corpora, runs
 from keras_attention.corpora import Pair
+from keras_attention.distribution import Distribution
 from keras_attention.runs.settings import Settings
 from keras_attention.storage import locked, memory, sha256_of
 from keras_attention.text import normalize
@@ -182,6 +183,14 @@ def test_a_run_has_as_many_shapes_as_pay(tiny_run, tmp_path, monkeypatch, compil
         runs.train(tiny_run.train, tiny_run.validation, tmp_path, settings, verbose=0)
     most = [1, 2, 8] if compiled else [64, 64, 64]
     assert given == [*((None, each) for each in most), (5, 5)]
+
+
+@pytest.mark.parametrize(("model", "where"), [("rnn", "jax"), ("bilstm", "jax tensorflow")])
+def test_a_model_that_attends_in_its_loop_is_compiled_on_a_cpu(model, where):
+    settings = Settings(model)
+    compiles = runs.run._compiles(None, settings, Distribution())
+    assert compiles == (keras.backend.backend() in where)
+    assert not runs.run._compiles(False, settings, Distribution())
 
 
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="only PyTorch has no XLA")
