@@ -29,22 +29,21 @@ SLICES = ("2x2", "4x4", "8x8", "16x16")
 PAIRS, LENGTH = 128, 32  # on each chip; about the 25,000 / 8 tokens of a GPU in the paper
 CONSTANT = 2048  # pairs on all chips together: 65,536 tokens of each language
 COLUMNS = (
-    *(
-        "size",
-        "slice",
-        "chips",
-        "GFLOP a chip",
-        "MiB said",
-        "GiB of a chip",
-        "computing",
-        "talking",
-    ),
-    *("efficiency, 128 pairs a chip", "efficiency, 2,048 pairs in all"),
+    "size",
+    "slice",
+    "chips",
+    "GFLOP a chip",
+    "MiB said",
+    "GiB of a chip",
+    "computing",
+    "talking",
+    "efficiency, 128 pairs a chip",
+    "efficiency, 2,048 pairs in all",
 )
 PAGE = """# What more chips would give
 
 Written by `python -m examples.scale_out`: the training step of the Transformer of Vaswani et al.
-(2017), 6 + 6 layers, 37,000 pieces in each language, Adam, `mixed_bfloat16`, on slices of
+(2017), {layers} + {layers} layers, {pieces:,} pieces in each language, Adam, `mixed_bfloat16`, on slices of
 {generation}, compiled by Google's compiler for TPUs on a machine without one ({versions}).
 {pairs} pairs of {length} + {length} tokens on each chip. Nothing here was measured on a TPU.
 
@@ -55,7 +54,7 @@ chip does nothing else. The efficiency is the fraction of the time in which a ch
 
 {table}
 
-![Bytes said and efficiency by number of chips]({picture})
+![Times of a step and efficiency by number of chips]({picture})
 """
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown")
@@ -78,7 +77,7 @@ def run(
 ):
     """Compile the paper's Transformer for ever more chips, and calculate what they would give.
 
-    Half an hour on two CPU cores for both sizes on four slices. Needs the extra `tpu`.
+    Needs the extra `tpu`.
 
     Example: `KERAS_BACKEND=jax python -m examples.scale_out base --out /tmp/scale-out`
     """
@@ -101,7 +100,10 @@ def run(
             raise ValueError(f"{size} does not compile for {topology.name}: {report.error}")
         rows.append(row(size, topology, report, utilization))
     versions = ", ".join(f"{name} {version}" for name, version in tpu.versions().items())
+    of_all = TINY if quick else SIZES["base"]  # the big one has as many layers and pieces
     page = PAGE.format(
+        layers=of_all["num_layers"],
+        pieces=of_all["vocabulary"],
         generation=generation,
         versions=versions,
         pairs=PAIRS,

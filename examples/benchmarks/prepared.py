@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from examples.benchmarks import machine, workers
+from keras_attention.runs.settings import TRANSFORMER
 
 # The tutorials' sizes, those of `--model transformer`, and those of a quick run.
 SIZES = {
@@ -22,14 +23,8 @@ SIZES = {
         "num_heads": 8,
         "feed_forward_dim": 512,
     },
-    "recipe": {
-        "units": 192,
-        "vocabulary": 4000,
-        "num_layers": 3,
-        "num_heads": 4,
-        "feed_forward_dim": 768,
-    },
 }
+SIZES["recipe"] = {name: TRANSFORMER[name] for name in SIZES["transformer"]}
 QUICK_SIZES = {
     "rnn": {"units": 32, "vocabulary": 500},
     "transformer": {

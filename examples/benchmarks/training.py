@@ -21,10 +21,11 @@ from examples.benchmarks.subject import (
     rows_of,
 )
 from examples.benchmarks.workers import Job, started, take_turns
+from keras_attention.runs.settings import TRANSFORMER
 
 OURS, PLAIN, HUB = "keras_attention", "plain Keras", "KerasHub"
 TORCH, TORCH_BFLOAT16 = "PyTorch", "PyTorch bfloat16"
-WITH_XLA, BFLOAT16, DROPPED = "with XLA", "mixed_bfloat16", "with dropout 0.15"
+WITH_XLA, BFLOAT16, DROPPED = "with XLA", "mixed_bfloat16", "with dropout"
 RETURNED = "freed memory given back"
 MULTIPLY = "matrix product"
 IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all take
@@ -34,7 +35,7 @@ IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all 
     TORCH: ("torch_models", "PyTorch", {}),
     TORCH_BFLOAT16: ("torch_models", "PyTorch", {"bfloat16": True}),
     WITH_XLA: ("keras_models", "ThisPackage", {"jit_compile": True}),
-    DROPPED: ("keras_models", "ThisPackage", {"dropout": 0.15}),
+    DROPPED: ("keras_models", "ThisPackage", {"dropout": TRANSFORMER["dropout"]}),
     BFLOAT16: ("keras_models", "ThisPackage", {"dtype_policy": "mixed_bfloat16"}),
     RETURNED: ("keras_models", "ThisPackage", {"keep_memory": False}),
 }

@@ -86,15 +86,15 @@ def compile_check(
     from keras_attention.compiling import programs, scaling, topologies, tpu
 
     sizes = programs.Sizes(
-        batch_size,
-        length,
-        units,
-        vocabulary,
-        dtype_policy,
-        num_layers,
-        num_heads,
-        feed_forward_dim,
-        optimizer,
+        batch_size=batch_size,
+        length=length,
+        units=units,
+        vocabulary=vocabulary,
+        dtype_policy=dtype_policy,
+        num_layers=num_layers,
+        num_heads=num_heads,
+        feed_forward_dim=feed_forward_dim,
+        optimizer=optimizer,
     )
     described = topologies.describe(topology)
     if utilization is not None:

@@ -448,7 +448,7 @@ def _compiles(jit_compile, settings, distribution):
         return has_xla and (uses_xla() or settings.model in LOOPS)
     if jit_compile and not has_xla:
         where = "under tf.distribute" if distribution.engine else "on the PyTorch backend"
-        raise ValueError(f"XLA cannot compile the steps {where}: jit_compile must be False")
+        raise ValueError(f"XLA cannot compile steps {where}: jit_compile must be False, got True")
     return jit_compile
 
 

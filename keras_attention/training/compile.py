@@ -63,11 +63,11 @@ def compile_for_training(
 
 
 def uses_xla() -> bool:
-    """Return whether XLA compiles the steps of a training, if nobody asks for the contrary.
+    """Return whether XLA compiles the steps of training by default.
 
-    JAX has no other way. TensorFlow needs it on a TPU and gains by it on a GPU; on a CPU its own
-    kernels train the models of this package about as fast, from the first step on and in less
-    memory, since nothing is compiled. PyTorch has no XLA under Keras.
+    JAX has no other way. TensorFlow needs it on a TPU, and Keras chooses it on a GPU. On a CPU
+    TensorFlow's own kernels train the RNN and the Transformer of the default recipes about as fast,
+    from the first step on and in less memory. PyTorch has no XLA under Keras.
     """
     if keras.backend.backend() == "tensorflow":
         return not keras.distribution.list_devices()[0].startswith("cpu")
