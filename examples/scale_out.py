@@ -43,8 +43,9 @@ COLUMNS = (
 PAGE = """# What more chips would give
 
 Written by `python -m examples.scale_out`: the training step of the Transformer of Vaswani et al.
-(2017), {layers} + {layers} layers, {pieces:,} pieces in each language, Adam, `mixed_bfloat16`, on slices of
-{generation}, compiled by Google's compiler for TPUs on a machine without one ({versions}).
+(2017), {layers} + {layers} layers, {pieces:,} pieces in each language, Adam, `mixed_bfloat16`,
+on slices of {generation}, compiled by Google's compiler for TPUs on a machine without one
+({versions}).
 {pairs} pairs of {length} + {length} tokens on each chip. Nothing here was measured on a TPU.
 
 What a chip computes (matrix products) and says (its part of the sum of the gradients) are the

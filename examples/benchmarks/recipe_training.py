@@ -16,13 +16,7 @@ EVERYWHERE = (training.OURS, training.TORCH)
 
 def measure(options, progress):
     """Train in turns."""
-    *pool, sizes = options.pool("recipe")
-    conditions = training.conditions_of(options, pool, (256,), lengths=True)
-    main = next(iter(conditions))
-    contestants = training.with_or_without_xla(CONTESTANTS)
-    arguments = ("transformer", contestants, conditions, sizes, pool)
-    can = lambda name, condition: condition == main or name in EVERYWHERE  # noqa: E731
-    return training.measure(options, progress, *arguments, can=can)
+    return training.measure_by_length(options, progress, "recipe", CONTESTANTS, EVERYWHERE, (256,))
 
 
 def figures(raw):

@@ -24,13 +24,7 @@ EVERYWHERE = CONTESTANTS[:3]
 
 def measure(options, progress):
     """Train in turns."""
-    *pool, sizes = options.pool("rnn")
-    conditions = training.conditions_of(options, pool, (64, 256), lengths=True)
-    main = next(iter(conditions))
-    contestants = training.with_or_without_xla(CONTESTANTS)
-    arguments = ("rnn", contestants, conditions, sizes, pool)
-    can = lambda name, condition: condition == main or name in EVERYWHERE  # noqa: E731
-    return training.measure(options, progress, *arguments, can=can)
+    return training.measure_by_length(options, progress, "rnn", CONTESTANTS, EVERYWHERE, (64, 256))
 
 
 def figures(raw):

@@ -152,6 +152,29 @@ def measure(
     }
 
 
+def measure_by_length(options, progress, pool, contestants, everywhere, batch_sizes):
+    """Let contestants train in turns on sentences of all lengths; some also on each third.
+
+    Args:
+        options: `Options`.
+        progress: as for `take_turns`.
+        pool: name of the ids and sizes, for `Options.pool`.
+        contestants: names of `IMPLEMENTATIONS`.
+        everywhere: those that train in every condition; the others in the main one alone.
+        batch_sizes: as for `conditions_of`.
+
+    Returns:
+        A dictionary for JSON.
+    """
+    *ids, sizes = options.pool(pool)
+    conditions = conditions_of(options, ids, batch_sizes, lengths=True)
+    main = next(iter(conditions))
+    model = "rnn" if pool == "rnn" else "transformer"
+    contestants = with_or_without_xla(contestants)
+    can = lambda name, condition: condition == main or name in everywhere  # noqa: E731
+    return measure(options, progress, model, contestants, conditions, sizes, ids, can=can)
+
+
 def rates(found):
     """Return the real target tokens a second of each round."""
     return [found["target_tokens"] / seconds for seconds in found["seconds"]]

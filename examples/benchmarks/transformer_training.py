@@ -18,18 +18,14 @@ CONTESTANTS = (
     training.TORCH_BFLOAT16,
     training.WITH_XLA,
 )
+EVERYWHERE = (training.OURS, training.TORCH)
 
 
 def measure(options, progress):
     """Train in turns."""
-    *pool, sizes = options.pool("transformer")
-    conditions = training.conditions_of(options, pool, (128, 32), lengths=True)
-    main = next(iter(conditions))
-    everywhere = (training.OURS, training.TORCH)
-    contestants = training.with_or_without_xla(CONTESTANTS)
-    arguments = ("transformer", contestants, conditions, sizes, pool)
-    can = lambda name, condition: condition == main or name in everywhere  # noqa: E731
-    return training.measure(options, progress, *arguments, can=can)
+    return training.measure_by_length(
+        options, progress, "transformer", CONTESTANTS, EVERYWHERE, (128, 32)
+    )
 
 
 def figures(raw):
