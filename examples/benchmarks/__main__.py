@@ -17,7 +17,7 @@ from examples import command
 
 HERE = Path(__file__).parent
 TRACEBACK = "traceback.txt"
-RUN = "Folder of a trained {}; without it a small one is trained on the corpus, in half a minute."
+RUN = "Name or folder of a trained {}; without it a small one is trained, in half a minute."
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="markdown")
 
@@ -35,8 +35,10 @@ def run(
     rounds: Annotated[
         int | None, typer.Option(min=1, help="Turns of each.", show_default="3; 1 if quick")
     ] = None,
-    rnn: Annotated[Path | None, typer.Option(help=RUN.format("RNN"))] = None,
-    transformer: Annotated[Path | None, typer.Option(help=RUN.format("Transformer"))] = None,
+    rnn: Annotated[Path | None, typer.Option(help=RUN.format("RNN", "spa-eng-rnn"))] = None,
+    transformer: Annotated[
+        Path | None, typer.Option(help=RUN.format("Transformer", "spa-eng"))
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -50,11 +52,12 @@ def run(
 
     The subjects are `rnn-training`, `transformer-training` and `recipe-training` (real target
     tokens a second beside plain Keras, KerasHub and PyTorch, in the tutorials' sizes and in those
-    of `train --model transformer`; the share of the machine's matrix peak), `choices` (XLA or not,
-    bfloat16, ways to make batches, the input pipeline), `decoding` (sentences a second and the
-    latency of one, beside CTranslate2 and a loop), `memory` (peaks, and whether 10,000 translations
-    leave it as it was), `start-up` (import, first translation, compile times) and `growth` (how
-    time grows with length, vocabulary and batch, beside theory).
+    of `train --model transformer`; the share of the machine's matrix peak), `paper-training` (the
+    paper's base Transformer in bfloat16, for a GPU), `choices` (XLA or not, bfloat16, ways to make
+    batches, the input pipeline), `decoding` (sentences a second and the latency of one, beside
+    CTranslate2 and a loop), `many-sentences` (large batches, for a GPU), `memory` (peaks, and
+    whether 10,000 translations leave it as it was), `start-up` (import, first translation, compile
+    times) and `growth` (how time grows with length, vocabulary and batch, beside theory).
 
     Every implementation has a process of its own, and they take turns, so that whatever else the
     machine does hits all alike. A rival that is not installed is left out, with a line that says
@@ -90,10 +93,12 @@ def run(
 
 def check(corpus, rnn, transformer, out):
     """Check what can be checked before anything takes time."""
+    from keras_attention.translation.folders import folder_of
+
     if corpus not in ("bundled", "spa-eng") and not Path(corpus).is_file():
         raise FileNotFoundError(f"{corpus} is no file; a corpus is spa-eng, bundled or a text file")
     for name, folder in (("rnn", rnn), ("transformer", transformer)):
-        if folder is not None and not (folder / "model.keras").is_file():
+        if folder is not None and not (folder_of(folder) / "config.json").is_file():
             raise FileNotFoundError(
                 f"--{name}: expected the folder of a trained model, got {folder}"
             )

@@ -27,7 +27,7 @@ from examples.benchmarks.subject import (
 from examples.benchmarks.workers import Job, started, take_turns
 
 RNN, TRANSFORMER = "keras_attention, RNN", "keras_attention, Transformer"
-FLOAT32, INT8 = "CTranslate2 float32", "CTranslate2 int8"
+FLOAT32, FLOAT16, INT8 = (f"CTranslate2 {kind}" for kind in ("float32", "float16", "int8"))
 LOOP, BESIDE_LOOP = "loop over the prefix", "greedy, the sentences of the loop"
 MAX_LENGTH = 50
 RUNS = {RNN: "rnn", TRANSFORMER: "transformer"}
@@ -44,7 +44,7 @@ def measure(options, progress):
         ids = inputs[TRANSFORMER]
         rows, ones = min(map(len, inputs.values())), 10 if options.quick else 200
         short = short_sentence(options.sentences)
-        with started(_ctranslate2(options, ids)) as rivals:
+        with started(ctranslate2(options, ids, (FLOAT32, INT8))) as rivals:
             everyone = workers | rivals
             elsewhere = on_other_devices(everyone, TRANSFORMER)
             everyone = {name: each for name, each in everyone.items() if name not in elsewhere}
@@ -55,22 +55,16 @@ def measure(options, progress):
         for job in jobs
         if job.method == "latency"
     }
-    sentences = {job.name: job.arguments[0] for job in jobs}
     return {
         "sentences": rows,
         "short_sentence": short,
         "speed": {
-            condition: {
-                name: {
-                    "sentences": sentences[condition],
-                    "tokens": sum(len(each) for each in found.answers[-1]),
-                    "first_seconds": found.first,
-                    "seconds": found.seconds,
-                    "same": _same(found, _reference(timed, condition, name)),
-                }
-                for name, found in by_name.items()
+            job.name: {
+                name: described(found, job.arguments[0], _reference(timed, job.name, name))
+                for name, found in timed[job.name].items()
             }
-            for condition, by_name in timed.items()
+            for job in jobs
+            if job.name in timed
         },
         "latency_ms": latencies,
         "left_out": [*left_out(["CTranslate2"]), *elsewhere.values()],
@@ -82,8 +76,14 @@ def short_sentence(sentences):
     return sorted(sentences, key=lambda sentence: len(sentence.split()))[len(sentences) // 4]
 
 
-def _ctranslate2(options, ids):
-    """Return what starts CTranslate2, with our Transformer converted for it, where it is."""
+def ctranslate2(options, ids, names):
+    """Return what starts CTranslate2, with our Transformer converted for it, where it is.
+
+    Args:
+        options: `Options`.
+        ids: of the sentences.
+        names: of the contestants, which end with how CTranslate2 computes.
+    """
     if not is_there("CTranslate2"):
         return {}
     folder = options.folder / "ctranslate2"
@@ -91,8 +91,8 @@ def _ctranslate2(options, ids):
         workers["converter"].ask("convert", options.run("transformer"), folder)
     common = {"folder": folder, "sentences": ids}
     return {
-        name: ("ctranslate2_model", "CTranslate2", {**common, "compute_type": kind})
-        for name, kind in ((FLOAT32, "float32"), (INT8, "int8"))
+        name: ("ctranslate2_model", "CTranslate2", {**common, "compute_type": name.split()[-1]})
+        for name in names
     }
 
 
@@ -130,12 +130,25 @@ def _reference(timed, condition, name):
     return None if name in RUNS else timed[condition][TRANSFORMER]
 
 
-def _same(found, reference):
-    """Return the share of translations that are those of the reference; None without one."""
-    if reference is None:
-        return None
-    pairs = [*zip(found.answers[-1], reference.answers[-1], strict=True)]
-    return sum(one == other for one, other in pairs) / len(pairs)
+def described(found, sentences, reference=None):
+    """Describe what was timed, for JSON.
+
+    Args:
+        found: `Timed`, whose answers are translations.
+        sentences: how many there were.
+        reference: `Timed` of what the translations are compared with, or None.
+    """
+    same = None
+    if reference is not None:
+        pairs = [*zip(found.answers[-1], reference.answers[-1], strict=True)]
+        same = sum(one == other for one, other in pairs) / len(pairs)
+    return {
+        "sentences": sentences,
+        "tokens": sum(len(each) for each in found.answers[-1]),
+        "first_seconds": found.first,
+        "seconds": found.seconds,
+        "same": same,
+    }
 
 
 def rates(found):
@@ -185,8 +198,8 @@ def figures(raw):
     return result
 
 
-def tables(raw):
-    """Return the table of rates, and that of latencies."""
+def table_of_rates(raw, title):
+    """Return the table of rates."""
     rows = [
         (
             condition,
@@ -197,15 +210,19 @@ def tables(raw):
         )
         for condition, name, found in rows_of(raw["speed"])
     ]
+    columns = ("way", "implementation", "median", "from – to", "tokens each", "same as ours")
+    return Table(title, columns, rows)
+
+
+def tables(raw):
+    """Return the table of rates, and that of latencies."""
     latencies = [
         (condition, name, *median_and_spread(times))
         for condition, name, times in rows_of(raw["latency_ms"])
     ]
     return [
-        Table(
-            f"Sentences a second, of {raw['sentences']:,} sentences; beside the loop, of fewer",
-            ("way", "implementation", "median", "from – to", "tokens each", "same as ours"),
-            rows,
+        table_of_rates(
+            raw, f"Sentences a second, of {raw['sentences']:,} sentences; beside the loop, of fewer"
         ),
         Table(
             f"Milliseconds for “{raw['short_sentence']}”, from text to text",

@@ -26,7 +26,7 @@ class _Trainer:
 
     def deliver(self, name, count):
         """Take so many batches of a condition and do nothing with them; return the real tokens."""
-        batches = self.datasets[name].take(count).as_numpy_iterator()
+        batches = _first(self.datasets[name], count)
         return int(sum(np.count_nonzero(labels) for _, labels in batches))
 
     def train(self, name):
@@ -38,7 +38,7 @@ class _Trainer:
 
     def count(self, name):
         """Count what the batches of a condition hold, and the parameters of the model."""
-        elements = self.datasets[name].take(self.steps[name]).as_numpy_iterator()
+        elements = _first(self.datasets[name], self.steps[name])
         pairs = ((inputs["context"], labels) for inputs, labels in elements)
         counts = on_batches.counted(pairs, self.kind, self.sizes)
         return {**counts, "parameters": self.model.count_params()}
@@ -47,15 +47,18 @@ class _Trainer:
         """Return the name of the device that it computes on."""
         return machine.device()
 
-    def multiply(self):
+    def multiply(self, dtype="float32"):
         """Return the fastest matrix product of Keras' backend or NumPy, operations a second."""
         from keras import ops
 
         def by_keras(a, b):
-            ops.convert_to_numpy(ops.matmul(a, b)[:1, :1])  # waits for the product
+            ops.convert_to_numpy(ops.matmul(a, b)[0, 0])  # waits for the product
 
-        keras_rate = machine.multiply_rate(by_keras, ops.convert_to_tensor, self.device())
-        return max(keras_rate, machine.multiply_rate(np.matmul))
+        def prepare(array):
+            return ops.cast(ops.convert_to_tensor(array), dtype)
+
+        rate = machine.multiply_rate(by_keras, prepare, self.device())
+        return max(rate, machine.multiply_rate(np.matmul)) if dtype == "float32" else rate
 
 
 class ThisPackage(_Trainer):
@@ -109,8 +112,6 @@ class ThisPackage(_Trainer):
 
     def dataset(self, context_ids, target_ids, condition):
         """Return the batches of the package, in the shapes that it has for the whole pool."""
-        import tensorflow as tf
-
         from keras_attention.corpora import LONGEST, MOST_SHAPES, Batches
 
         size, batched = condition.batch_size, condition.batched
@@ -125,19 +126,15 @@ class ThisPackage(_Trainer):
         batches = Batches(*ids, size, batch_tokens=tokens, shapes=shapes)
         # The second pass: the first begins with a batch of every shape, and rare ones are costly.
         dataset = batches.shuffled(seed=0, start=len(batches))
-        if not isinstance(dataset, tf.data.Dataset):
-            dataset = _of_arrays(lambda planned=dataset: iter(planned), None)
         if batched == on_batches.IN_MEMORY:
-            dataset = dataset.take(condition.steps).cache()
-            for _ in dataset:
-                pass
-            dataset = dataset.repeat()
+            made = [*_first(dataset, condition.steps)]
+            dataset = _again_and_again(lambda: iter(made), size)
         return dataset
 
 
 def _as_they_come(context_ids, target_ids, condition):
-    """Return a dataset of `batches.as_they_come`."""
-    return _of_arrays(
+    """Return `batches.as_they_come`, as `fit` takes them."""
+    return _again_and_again(
         lambda: (
             ({"context": context, "target": target}, labels)
             for context, target, labels in on_batches.as_they_come(
@@ -145,11 +142,21 @@ def _as_they_come(context_ids, target_ids, condition):
             )
         ),
         condition.batch_size,
-    ).repeat()
+    )
 
 
-def _of_arrays(batches, size):
-    """Return a `tf.data.Dataset` of what a function yields, in batches of a size or of any."""
+def _again_and_again(batches, size):
+    """Return the batches that a function yields, of one size, without end, as `fit` takes them.
+
+    They are made while the model trains; on JAX and PyTorch, beforehand.
+    """
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        from keras_attention.corpora.batches import Planned
+
+        made = [*batches()]
+        return Planned(lambda index: made[index % len(made)])
     import tensorflow as tf
 
     ids = tf.TensorSpec((size, None), tf.int32)
@@ -157,7 +164,14 @@ def _of_arrays(batches, size):
     dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
     options = tf.data.Options()
     options.autotune.enabled = False  # as in keras_attention.corpora, which says why
-    return dataset.prefetch(4).with_options(options)
+    return dataset.repeat().prefetch(4).with_options(options)
+
+
+def _first(dataset, count):
+    """Return the first batches of a dataset as arrays."""
+    if hasattr(dataset, "as_numpy_iterator"):
+        return dataset.take(count).as_numpy_iterator()
+    return (dataset[index] for index in range(count))
 
 
 class PlainKeras(_Trainer):

@@ -48,6 +48,13 @@ def device():
     return getattr(device, "device_kind", None) or str(device).rsplit("device:", 1)[-1]
 
 
+def has_accelerator():
+    """Return whether Keras computes on something else than a CPU."""
+    import keras
+
+    return not is_cpu(keras.distribution.list_devices()[0])
+
+
 def is_cpu(device):
     """Return whether a device is a CPU, by the name that a framework has for it."""
     return device.lower().startswith("cpu")
@@ -78,13 +85,13 @@ def memory():
 
 
 def multiply_rate(multiply, prepare=np.asarray, device="cpu", repeats=PEAK_REPEATS):
-    """Return the float32 operations a second of a matrix product, 2 · size³ operations: the best.
+    """Return the operations a second of a matrix product, 2 · size³ operations: the best.
 
     The matrices are larger on what is no CPU, where a small product is over before Python is.
 
     Args:
         multiply: `multiply(a, b)` of two prepared matrices (size, size), done when it returns.
-        prepare: makes of an array what is multiplied, on the device; not timed.
+        prepare: makes of a float32 array what is multiplied, on the device; not timed.
         device: name of the device that multiplies.
         repeats: products, after one that is not timed.
     """

@@ -137,9 +137,10 @@ def _prepare(options, pools, runs):
         pairs = corpora.load(options.corpus)
     rng = np.random.default_rng(0)
     pairs = [pairs[row] for row in rng.permutation(len(pairs))]
-    if options.quick:
+    if options.quick and (pools or runs):
         pairs = _of_one_bucket(pairs[:4000])
-    count = min(len(pairs) // 4, 64 if options.quick else 2000)
+    most = 10_000 if machine.has_accelerator() else 2000
+    count = min(len(pairs) // 4, 64 if options.quick else most)
     sentences = [pair.context for pair in pairs[:count]]
     (options.folder / "sentences.json").write_text(json.dumps(sentences), encoding="utf-8")
     for model in pools:

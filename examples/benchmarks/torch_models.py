@@ -110,19 +110,32 @@ def losses_of(logits, labels, smoothing):
 
 
 class PyTorch:
-    """A model, Adam, and the batches of each condition."""
+    """A model, Adam, and the batches of each condition.
 
-    def __init__(self, kind, sizes, pool, conditions, bfloat16=False):
+    Args:
+        kind: of the model.
+        sizes: of the model.
+        pool: context and target ids.
+        conditions: `Condition`s by name.
+        bfloat16: whether products are computed in bfloat16.
+        compiled: whether `torch.compile` compiles the forward pass, the loss, the metrics and their
+            gradients, and Adam is one fused kernel.
+    """
+
+    def __init__(self, kind, sizes, pool, conditions, bfloat16=False, compiled=False):
         torch.set_num_threads(machine.cores())
+        torch.set_float32_matmul_precision("high")  # on a GPU TF32, which JAX has by default
         torch.manual_seed(0)
         self.kind, self.sizes = kind, sizes
         self.pool, self.conditions = pool, conditions
         self.model = {"rnn": RNN, "transformer": Transformer}[kind](**sizes)
         self.on = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.model.to(self.on)
-        self.optimizer = torch.optim.Adam(self.model.parameters(), LEARNING_RATE)
+        fused = {"fused": True} if compiled else {}
+        self.optimizer = torch.optim.Adam(self.model.parameters(), LEARNING_RATE, **fused)
         autocast = torch.autocast(self.on.type, dtype=torch.bfloat16)
         self.precision = autocast if bfloat16 else nullcontext()
+        self.forward = torch.compile(self._forward) if compiled else self._forward
 
     def device(self):
         """Return the name of the device that it computes on."""
@@ -130,26 +143,30 @@ class PyTorch:
 
     def train(self, name):
         """Train on the batches of a condition, and return the mean loss, smoothed if it is."""
-        smoothing = LABEL_SMOOTHING[self.kind]
         losses, hits, total, tokens = 0.0, 0, 0.0, 0
         for batch in on_batches.as_they_come(*self.pool, self.conditions[name]):
             context, target, labels = (torch.from_numpy(each).to(self.on).long() for each in batch)
-            with self.precision:
-                logits = self.model(context, target)
-            logits, labels = logits.float().flatten(0, 1), labels.flatten()
-            loss, plain = losses_of(logits, labels, smoothing)
             self.optimizer.zero_grad()
+            loss, plain, right, count = self.forward(context, target, labels)
             loss.backward()
             self.optimizer.step()
             with torch.no_grad():  # the two metrics
-                seen = labels != 0
-                count = seen.sum()
-                hits += ((logits.argmax(-1) == labels) & seen).sum()
+                hits += right
                 total += plain * count
                 tokens += count
                 losses += loss
         # Asked for only now, and waited for: a GPU works on while Python makes the next batch
         return (losses / self.conditions[name].steps).item()
+
+    def _forward(self, context, target, labels):
+        """Return the loss, and for the metrics the loss without smoothing, hits and tokens."""
+        with self.precision:
+            logits = self.model(context, target)
+        logits, labels = logits.float().flatten(0, 1), labels.flatten()
+        loss, plain = losses_of(logits, labels, LABEL_SMOOTHING[self.kind])
+        seen = labels != 0
+        hits = ((logits.detach().argmax(-1) == labels) & seen).sum()
+        return loss, plain.detach(), hits, seen.sum()
 
     def count(self, name):
         """Count what the batches of a condition hold, and the parameters of the model."""
@@ -159,13 +176,13 @@ class PyTorch:
         parameters = sum(weights.numel() for weights in self.model.parameters())
         return {**counts, "parameters": parameters}
 
-    def multiply(self):
-        """Return the fastest float32 matrix product of PyTorch, operations a second."""
+    def multiply(self, dtype="float32"):
+        """Return the fastest matrix product of PyTorch, operations a second."""
 
         def multiply(a, b):
             torch.matmul(a, b)[0, 0].item()  # waits for the product
 
         def prepare(array):
-            return torch.from_numpy(array).to(self.on)
+            return torch.from_numpy(array).to(self.on, getattr(torch, dtype))
 
         return machine.multiply_rate(multiply, prepare, self.device())

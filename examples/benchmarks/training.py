@@ -25,7 +25,9 @@ from keras_attention.runs.settings import TRANSFORMER
 
 OURS, PLAIN, HUB = "keras_attention", "plain Keras", "KerasHub"
 TORCH, TORCH_BFLOAT16 = "PyTorch", "PyTorch bfloat16"
+TORCH_COMPILED = "PyTorch bfloat16, compiled"
 WITH_XLA, BFLOAT16, DROPPED = "with XLA", "mixed_bfloat16", "with dropout"
+DROPPED_BFLOAT16 = "mixed_bfloat16, with dropout"
 RETURNED = "freed memory given back"
 MULTIPLY = "matrix product"
 IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all take
@@ -34,12 +36,18 @@ IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all 
     HUB: ("keras_models", "KerasHub", {}),
     TORCH: ("torch_models", "PyTorch", {}),
     TORCH_BFLOAT16: ("torch_models", "PyTorch", {"bfloat16": True}),
+    TORCH_COMPILED: ("torch_models", "PyTorch", {"bfloat16": True, "compiled": True}),
     WITH_XLA: ("keras_models", "ThisPackage", {"jit_compile": True}),
     DROPPED: ("keras_models", "ThisPackage", {"dropout": TRANSFORMER["dropout"]}),
     BFLOAT16: ("keras_models", "ThisPackage", {"dtype_policy": "mixed_bfloat16"}),
+    DROPPED_BFLOAT16: (
+        "keras_models",
+        "ThisPackage",
+        {"dtype_policy": "mixed_bfloat16", "dropout": 0.1},
+    ),
     RETURNED: ("keras_models", "ThisPackage", {"keep_memory": False}),
 }
-NEEDS = {HUB: "KerasHub", TORCH: "PyTorch", TORCH_BFLOAT16: "PyTorch"}
+NEEDS = {HUB: "KerasHub"} | dict.fromkeys((TORCH, TORCH_BFLOAT16, TORCH_COMPILED), "PyTorch")
 
 
 def with_or_without_xla(contestants):
@@ -85,6 +93,8 @@ def measure(
     pool,
     can=lambda name, condition: True,
     also=(),
+    ours=OURS,
+    peak_in="float32",
 ):
     """Let contestants train, in turns.
 
@@ -98,6 +108,8 @@ def measure(
         pool: context and target ids.
         can: `can(name, condition)`: whether a contestant trains in a condition.
         also: further `Job`s, of this package alone; their rounds are in `also`.
+        ours: the contestant that the others are held against.
+        peak_in: dtype of the matrix product whose rate is the peak.
 
     Returns:
         A dictionary for JSON.
@@ -110,19 +122,20 @@ def measure(
         for *make, more in [IMPLEMENTATIONS[name]]
     }
     jobs = [Job(name, "train", (name,)) for name in conditions]
-    jobs += [Job(MULTIPLY, "multiply"), *also]
+    jobs += [Job(MULTIPLY, "multiply", (peak_in,)), *also]
+    multipliers = {ours, next((name for name in there if NEEDS.get(name) == "PyTorch"), ours)}
 
     def can_do(name, job):
         if job in also:
-            return name == OURS
-        return name in (OURS, TORCH) if job.name == MULTIPLY else can(name, job.name)
+            return name == ours
+        return name in multipliers if job.name == MULTIPLY else can(name, job.name)
 
     with started(there) as workers:
-        elsewhere = on_other_devices(workers, OURS)
+        elsewhere = on_other_devices(workers, ours)
         workers = {name: each for name, each in workers.items() if name not in elsewhere}
         timed = take_turns(workers, jobs, options.rounds, progress, can_do)
         multiplied = timed.pop(MULTIPLY)
-        others = {job.name: timed.pop(job.name)[OURS] for job in also}
+        others = {job.name: timed.pop(job.name)[ours] for job in also}
         measured = {
             condition: {
                 name: {
@@ -141,6 +154,7 @@ def measure(
         "pairs": len(pool[0]),
         "measured": measured,
         "matrix_product": {name: each.answers for name, each in multiplied.items()},
+        "peak_in": peak_in,
         "also": {
             name: {"seconds": each.seconds, "answers": each.answers}
             for name, each in others.items()
@@ -180,12 +194,12 @@ def rates(found):
     return [found["target_tokens"] / seconds for seconds in found["seconds"]]
 
 
-def against(raw, rival, bar=None):
+def against(raw, rival, bar=None, of=OURS):
     """Return the figures of this package against a rival, one a condition; the first has a bar."""
     figures = []
     for condition, by_name in raw["measured"].items():
         if rival in by_name:
-            ratio = ratios(rates(by_name[OURS]), rates(by_name[rival]))
+            ratio = ratios(rates(by_name[of]), rates(by_name[rival]))
             name = f"tokens a second against {rival}, {condition}"
             figures.append(held(name, ratio, "×", at_least=None if figures else bar))
     return figures
@@ -265,8 +279,8 @@ def tables(raw):
             work,
         ),
         Table(
-            "The peak: a product of two large square matrices in float32, GFLOP a second; on a GPU "
-            "JAX may round what it multiplies to TF32",
+            f"The peak: a product of two large square matrices in {raw['peak_in']}, GFLOP a "
+            "second; on a GPU, float32 may be rounded to TF32",
             ("implementation", "median", "from – to"),
             [
                 (name, *median_and_spread([rate / 1e9 for rate in each]))
@@ -282,7 +296,8 @@ def draw(raw, figure):
     figure.set_size_inches(min(4 * count, 12), 2.6 * -(-count // 3))
     panels = [*figure.subplots(-(-count // 3), min(count, 3), squeeze=False).flat]
     for panel, (condition, by_name) in zip(panels, raw["measured"].items(), strict=False):
-        bars(panel, {name: rates(found) for name, found in by_name.items()}, {OURS})
+        strong = OURS if OURS in by_name else next(iter(by_name))
+        bars(panel, {name: rates(found) for name, found in by_name.items()}, {strong})
         panel.set_title(condition, fontsize=10, loc="left")
     for panel in panels[count:]:
         panel.set_visible(False)

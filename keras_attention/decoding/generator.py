@@ -1,5 +1,6 @@
 """Decoding as one compiled program: ids of sentences in, generated sentences out."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import keras
@@ -86,8 +87,27 @@ class Generator(keras.Model):
         Returns:
             A `Generated` of NumPy arrays: tokens (B, L); with a beam above 1, (B, n_best, L).
         """
+        return Generated(**self.programs.predict_on_batch(self._inputs(context, seed), run_eagerly))
+
+    def run_batches(
+        self, contexts: Iterable[Array], seed: int = 0, run_eagerly: bool = False
+    ) -> list[Generated]:
+        """Generate sentences for each row of some batches, without waiting in between.
+
+        Args:
+            contexts: ids (B, S) of each batch.
+            seed: random seed for sampling; each batch has its own random numbers.
+            run_eagerly: whether to do without compiled programs.
+
+        Returns:
+            What `run` returns for each batch with the seed `(seed, its number)`.
+        """
+        inputs = (self._inputs(ids, (seed, number)) for number, ids in enumerate(contexts))
+        return [Generated(**each) for each in self.programs.predict(inputs, run_eagerly)]
+
+    def _inputs(self, context, seed):
         inputs = {"context": np.asarray(context, dtype="int32")}
         if self.options.get("temperature"):
             shape = len(inputs["context"]), self.max_length
             inputs["draws"] = np.random.default_rng(seed).random(shape, dtype="float32")
-        return Generated(**self.programs.predict_on_batch(inputs, run_eagerly))
+        return inputs

@@ -2,11 +2,17 @@
 
 import logging
 import threading
+from collections.abc import Iterable
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import keras
 from keras import tree
+
+TOGETHER = 16  # batches in a call on a GPU: few enough for a progress bar
+# For the time of a call Keras hands the weights over to JAX, also those that other models share.
+_TURN = threading.Lock()
 
 
 class Programs:
@@ -14,13 +20,14 @@ class Programs:
 
     Keras keeps one function for all shapes. On TensorFlow, from the second shape on, that function
     does not know the shape, so what depends on it, such as how a batch shrinks, cannot be compiled.
+    On JAX one function has a program for each shape by itself.
 
     Args:
         model: a Keras model.
     """
 
     def __init__(self, model: keras.Model):
-        self.model, self._turn = model, threading.Lock()
+        self.model = model
         self._functions: dict[tuple[Any, ...], Any] = {}
 
     def __len__(self) -> int:
@@ -38,12 +45,68 @@ class Programs:
             return tree.map_structure(
                 keras.ops.convert_to_numpy, self.model(inputs, training=False)
             )
-        shapes = tuple(array.shape for array in tree.flatten(inputs))
-        with self._turn, _tracing_is_meant():  # the model holds only one function
-            self.model.predict_function = self._functions.get(shapes)
+        with _TURN, _tracing_is_meant():
+            self._take_function(inputs)
             outputs = self.model.predict_on_batch(inputs)
-            self._functions[shapes] = self.model.predict_function
+            self._keep_function(inputs)
         return outputs
+
+    def predict(self, batches: Iterable[Any], run_eagerly: bool = False) -> list[Any]:
+        """Return the outputs for each batch, as `predict_on_batch` does.
+
+        On JAX Keras passes all weights into a call and back, which takes as long as a GPU needs for
+        a batch. There a call has several batches, and the next begins before the last one is read.
+
+        Args:
+            batches: structures of arrays, all with as many rows. Their outputs have one shape.
+            run_eagerly: as for `predict_on_batch`.
+        """
+        if run_eagerly or not _calls_are_costly():
+            return [self.predict_on_batch(inputs, run_eagerly) for inputs in batches]
+        batches = iter(batches)
+        outputs = []
+        while group := [*islice(batches, TOGETHER)]:
+            outputs += self._predict_together(group)
+        return outputs
+
+    def _predict_together(self, batches):
+        with _TURN:
+            self._take_function(batches[0])
+            try:
+                each = ((inputs,) for inputs in batches)
+                outputs = self.model.predict(each, steps=len(batches), verbose=0)
+            except BaseException:
+                self.model.jax_state_sync()  # else the model would be left without its weights
+                raise
+            for inputs in batches:
+                self._keep_function(inputs)
+        size = len(tree.flatten(batches[0])[0])
+        starts = range(0, size * len(batches), size)
+        return [
+            tree.map_structure(lambda rows, start=start: rows[start : start + size], outputs)
+            for start in starts
+        ]
+
+    def _take_function(self, inputs):
+        """Give the model, which holds only one function, that for inputs of these shapes."""
+        is_any = keras.backend.backend() == "jax"
+        shapes = next(iter(self._functions), None) if is_any else _shapes(inputs)
+        self.model.predict_function = self._functions.get(shapes)
+
+    def _keep_function(self, inputs):
+        self._functions[_shapes(inputs)] = self.model.predict_function
+
+
+def _calls_are_costly():
+    """Return whether a call of a program takes about as long as what it computes."""
+    if keras.backend.backend() != "jax":
+        return False
+    return not keras.distribution.list_devices()[0].startswith("cpu")
+
+
+def _shapes(inputs):
+    """Return the shapes of a structure of arrays."""
+    return tuple(array.shape for array in tree.flatten(inputs))
 
 
 @contextmanager

@@ -204,6 +204,8 @@ class PositionalEmbedding(EmbeddingLayer):
             vocabulary_size,
             width,
             tie_weights=True,
+            # Else Keras multiplies in float32 under every policy
+            reverse_dtype=self.compute_dtype,
             name="embedding",
             **self.weight_options(),
             **policy,

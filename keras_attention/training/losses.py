@@ -10,27 +10,28 @@ from keras import ops
 from keras_attention.types import Array
 
 
-def crossentropies(y_true: Array, y_pred: Array) -> Array:
-    """Return −ln p of each target token, (B, T) float32, in nats.
+def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -> Array:
+    """Return −Σ_v q_v ln p_v of each target token, (B, T) float32, in nats.
 
-    Computed as ln Σ_v exp logit_v − logit_y. Beside the logits (B, T, V), the gradient needs only
-    their exponentials, not the logarithm of the softmax, which would be as large again.
+    Computed as ln Σ_v exp logit_v − Σ_v q_v logit_v, two passes over the logits (B, T, V) beside
+    that of their maximum. The gradient needs only their exponentials, not the logarithm of the
+    softmax, which would be as large again.
+
+    Args:
+        y_true: target ids (B, T), y.
+        y_pred: logits (B, T, V).
+        label_smoothing: ε, with q_y = 1 − ε + ε/V and q_v = ε/V elsewhere.
     """
     logits = ops.cast(y_pred, "float32")
-    return ops.logsumexp(logits, axis=-1) - _answer_logits(y_true, logits)
-
-
-def _answer_logits(y_true, logits):
-    """Return the logits (B, T) of the right answers."""
+    words = logits.shape[-1]
     # No gather: its gradient is a scatter into zeros (B, T, V).
-    is_right = ops.arange(logits.shape[-1]) == ops.expand_dims(ops.cast(y_true, "int32"), -1)
-    return ops.sum(ops.where(is_right, logits, 0.0), axis=-1)
-
-
-def _above_the_mean(y_true, y_pred):
-    """Return the logit of the right answer minus the mean of all logits, (B, T)."""
-    logits = ops.cast(y_pred, "float32")
-    return _answer_logits(y_true, logits) - ops.mean(logits, axis=-1)
+    is_right = ops.arange(words) == ops.expand_dims(ops.cast(y_true, "int32"), -1)
+    if label_smoothing > 0:
+        share = label_smoothing / words
+        expected = ops.where(is_right, 1 - label_smoothing + share, share) * logits
+    else:
+        expected = ops.where(is_right, logits, 0.0)
+    return ops.logsumexp(logits, axis=-1) - ops.sum(expected, axis=-1)
 
 
 def token_weights(y_true: Array, sample_weight: Array | None = None) -> Array:
@@ -123,11 +124,7 @@ class MaskedCrossentropy(keras.losses.Loss):
         return weights * ops.take(of_words, ops.cast(y_true, "int32"))
 
     def call(self, y_true: Array, y_pred: Array) -> Array:
-        losses = crossentropies(y_true, y_pred)
-        if self.label_smoothing > 0:
-            # −Σ_v q_v ln p_v with q_y = 1 − ε + ε/V and q_v = ε/V elsewhere
-            losses = losses + self.label_smoothing * _above_the_mean(y_true, y_pred)
-        return losses
+        return crossentropies(y_true, y_pred, self.label_smoothing)
 
     def get_config(self) -> dict[str, Any]:
         own = {"label_smoothing": self.label_smoothing, "class_weight": self.class_weight}

@@ -207,9 +207,10 @@ class Translator:
             top_p=top_p,
         )
         results: list[Any] = [None] * len(ids)
-        most = models.most_tokens(self.model)[:1]
-        for number, (rows, batch) in enumerate(_batches((ids,), most, batch_size, progress)):
-            generated = generator.run(*batch, (seed, number), self.run_eagerly)
+        batches = [*_batches((ids,), models.most_tokens(self.model)[:1], batch_size)]
+        contexts = progress([context for _, (context,) in batches])
+        found = generator.run_batches(contexts, seed, self.run_eagerly)
+        for (rows, _), generated in zip(batches, found, strict=True):
             if generated.tokens.ndim == 2:  # greedy or sampled: one candidate
                 generated = Generated(*(field[:, None] for field in generated))
             for i, row in enumerate(rows):
@@ -540,7 +541,7 @@ def _check_batch_size(batch_size):
         raise ValueError(f"batch_size must be at least 1, got {batch_size}")
 
 
-def _batches(arrays, most, batch_size, progress=iter):
+def _batches(arrays, most, batch_size):
     """Yield batches of rows of about equal length: the row numbers, and the rows of each array.
 
     Rows are sorted by their length in the first array, then the others, and padded to the bucket
@@ -550,7 +551,7 @@ def _batches(arrays, most, batch_size, progress=iter):
     lengths = [(ids != 0).sum(axis=1) for ids in arrays]
     order = np.lexsort(lengths[::-1])
     size = 1 if len(order) == 1 else batch_size
-    for start in progress(range(0, len(order), batch_size)):
+    for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         filled = np.concatenate([rows, np.repeat(rows[:1], size - len(rows))])
         longest = max(counts[rows].max() for counts in lengths)
