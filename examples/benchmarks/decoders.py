@@ -92,5 +92,5 @@ def up_to_end(tokens):
     """Return the ids of a translation as a list, without the end and what comes after it."""
     from keras_attention.text import END
 
-    tokens = [int(token) for token in tokens]
+    tokens = np.asarray(tokens).tolist()
     return tokens[: tokens.index(END)] if END in tokens else [token for token in tokens if token]

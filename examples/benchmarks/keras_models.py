@@ -51,14 +51,19 @@ class _Trainer:
         """Return the fastest matrix product of Keras' backend or NumPy, operations a second."""
         from keras import ops
 
-        def by_keras(a, b):
-            ops.convert_to_numpy(ops.matmul(a, b)[0, 0])  # waits for the product
+        def by_keras(a, b, count):
+            products = [ops.matmul(a, b) for _ in range(count)]
+            ops.convert_to_numpy(products[-1][0, 0])  # waits for the product
+
+        def by_numpy(a, b, count):
+            for _ in range(count):
+                np.matmul(a, b)
 
         def prepare(array):
             return ops.cast(ops.convert_to_tensor(array), dtype)
 
         rate = machine.multiply_rate(by_keras, prepare, self.device())
-        return max(rate, machine.multiply_rate(np.matmul)) if dtype == "float32" else rate
+        return max(rate, machine.multiply_rate(by_numpy)) if dtype == "float32" else rate
 
 
 class ThisPackage(_Trainer):

@@ -179,8 +179,9 @@ class PyTorch:
     def multiply(self, dtype="float32"):
         """Return the fastest matrix product of PyTorch, operations a second."""
 
-        def multiply(a, b):
-            torch.matmul(a, b)[0, 0].item()  # waits for the product
+        def multiply(a, b, count):
+            products = [torch.matmul(a, b) for _ in range(count)]
+            products[-1][0, 0].item()  # waits for the product
 
         def prepare(array):
             return torch.from_numpy(array).to(self.on, getattr(torch, dtype))

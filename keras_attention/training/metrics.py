@@ -62,5 +62,6 @@ class MaskedAccuracy(_MeanOverTokens):
     def update_state(
         self, y_true: Array, y_pred: Array, sample_weight: Array | None = None
     ) -> None:
-        right = _answer_logits(y_true, y_pred) >= ops.max(y_pred, axis=-1)
+        logits = ops.cast(y_pred, "float32")  # of which the loss, too, takes the maximum
+        right = _answer_logits(y_true, logits) >= ops.max(logits, axis=-1)
         self.take(ops.cast(right, "float32"), y_true, sample_weight)
