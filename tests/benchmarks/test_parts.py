@@ -16,6 +16,7 @@ from examples.benchmarks import (
     flops,
     growth,
     machine,
+    paper_training,
     subject,
     training,
 )
@@ -53,6 +54,18 @@ def ids_of(*lengths):
     for row, length in zip(ids, lengths, strict=True):
         row[:length] = np.arange(2, 2 + length)
     return ids
+
+
+def test_the_paper_s_pairs_have_no_padding_and_rarer_words_less_often():
+    context, target = paper_training.drawn(400, 1000)
+    assert context.shape == (400, 64)
+    assert target.shape == (400, 65)
+    for ids in (context, target):
+        assert ids.min() == paper_training.SPECIAL
+        assert ids.max() < 1000
+        counts = np.bincount(ids.ravel())[paper_training.SPECIAL :]
+        # By Zipf's law the n-th word has 1 / n of the first one's count
+        assert counts[:10] / counts[0] == pytest.approx(1 / np.arange(1, 11), rel=0.2)
 
 
 def test_thirds_are_sorted_by_the_longer_sentence_and_hold_each_pair_once():
@@ -209,24 +222,24 @@ def test_a_rival_on_another_kind_of_device_is_left_out(ours, left):
         assert line == f"{name} is left out, since it computes on {devices[name]}, and a on {ours}"
 
 
-@pytest.mark.parametrize(("device", "size"), [("CPU:0", 2), ("cuda", 3)])
-def test_a_matrix_product_is_timed_without_what_prepares_it(monkeypatch, device, size):
+@pytest.mark.parametrize(("device", "size", "count"), [("CPU:0", 2, 1), ("cuda", 3, 10)])
+def test_a_matrix_product_is_timed_without_what_prepares_it(monkeypatch, device, size, count):
     monkeypatch.setattr(machine, "PEAK_SIZE", 2)
     monkeypatch.setattr(machine, "GPU_PEAK_SIZE", 3)
-    now, shapes = [0.0], []
+    now, calls = [0.0], []
     monkeypatch.setattr(machine.time, "perf_counter", lambda: now[0])
 
     def prepare(array):
         now[0] += 100.0
         return array.shape
 
-    def multiply(a, b):
-        now[0] += 4.0 - len(shapes)  # ever faster: what counts is the best
-        shapes.append((a, b))
+    def multiply(a, b, count):
+        now[0] += 4.0 - len(calls)  # ever faster: what counts is the best
+        calls.append((a, b, count))
 
     rate = machine.multiply_rate(multiply, prepare, device, repeats=2)
-    assert shapes == 3 * [((size, size), (size, size))]
-    assert rate == 2 * size**3 / 2.0
+    assert calls == [(*2 * ((size, size),), each) for each in (1, count, count)]
+    assert rate == 2 * size**3 * count / 2.0
 
 
 def test_the_cores_are_those_that_the_process_may_use(monkeypatch):

@@ -95,6 +95,16 @@ def test_an_embedding_is_a_table_times_the_root_of_its_width_and_positions():
     assert_close(embed(x, reverse=True), as_numpy(x) @ table.T, 1e-5)
 
 
+def test_logits_are_computed_in_the_precision_of_the_layer():
+    embed, x = PositionalEmbedding(11, 4, dtype="mixed_bfloat16"), draw(B, T, 4)
+    table = draw(11, 4)
+    embed.build((B, T))
+    embed.set_weights([table])
+    logits = embed(x, reverse=True)
+    assert keras.backend.standardize_dtype(logits.dtype) == "bfloat16"
+    assert_close(ops.cast(logits, "float32"), x @ table.T, 0.05)
+
+
 def test_learned_positions_are_told_how_many():
     with pytest.raises(ValueError, match="learned positions need max_positions"):
         PositionalEmbedding(11, 4, positions="learned")
