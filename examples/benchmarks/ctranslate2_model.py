@@ -25,22 +25,30 @@ class Converter:
 class CTranslate2:
     """Decodes with a converted model; on a GPU where CTranslate2 has one.
 
+    On a CPU each core has batches of its own, which is several times as fast as all cores on one
+    batch; a sentence alone has all cores.
+
     Args:
         folder: what `Converter` wrote.
-        compute_type: `"float32"` or `"int8"`.
+        compute_type: `"float32"`, `"float16"` or `"int8"`.
         sentences: ids (N, S).
     """
 
     def __init__(self, folder, compute_type, sentences):
         import ctranslate2
 
-        self.translator = ctranslate2.Translator(
-            str(folder),
-            device="cuda" if ctranslate2.get_cuda_device_count() > 0 else "cpu",
-            compute_type=compute_type,
-            inter_threads=1,
-            intra_threads=machine.cores(),
-        )
+        def translator(inter_threads, intra_threads):
+            return ctranslate2.Translator(
+                str(folder),
+                device="cuda" if ctranslate2.get_cuda_device_count() > 0 else "cpu",
+                compute_type=compute_type,
+                inter_threads=inter_threads,
+                intra_threads=intra_threads,
+            )
+
+        self.alone = self.together = translator(1, machine.cores())
+        if self.alone.device == "cpu":
+            self.together = translator(machine.cores(), 1)
         source, target = (
             (Path(folder) / f"{side}_vocabulary.txt").read_text("utf-8").split("\n")[:-1]
             for side in ("context", "target")
@@ -52,7 +60,7 @@ class CTranslate2:
 
     def device(self):
         """Return the name of the device that it computes on."""
-        return self.translator.device
+        return self.alone.device
 
     def decode(self, rows, batch_size, beam, max_length):
         """Translate some sentences, in batches of so many: ids of each, without the end.
@@ -72,8 +80,8 @@ class CTranslate2:
         }
         sentences = self.sentences[:rows]
         if batch_size == 1:
-            results = [self.translator.translate_batch([each], **options)[0] for each in sentences]
+            results = [self.alone.translate_batch([each], **options)[0] for each in sentences]
         else:
             most = batch_size or 64
-            results = self.translator.translate_batch(sentences, max_batch_size=most, **options)
+            results = self.together.translate_batch(sentences, max_batch_size=most, **options)
         return [[self.ids[word] for word in each.hypotheses[0]] for each in results]

@@ -1,8 +1,11 @@
 """One compiled program for each shape of a batch, on every backend."""
 
 import logging
+import os
 import threading
+from collections import deque
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -11,7 +14,9 @@ import keras
 from keras import tree
 
 TOGETHER = 16  # batches in a call on a GPU: few enough for a progress bar
-# For the time of a call Keras hands the weights over to JAX, also those that other models share.
+MOST_THREADS = 8  # each has a batch in memory
+# A model holds one function; and for the time of a call Keras hands the weights over to JAX, also
+# those that other models share.
 _TURN = threading.Lock()
 
 
@@ -45,6 +50,10 @@ class Programs:
             return tree.map_structure(
                 keras.ops.convert_to_numpy, self.model(inputs, training=False)
             )
+        known = self._functions.get(_shapes(inputs))
+        if known is not None and keras.backend.backend() == "tensorflow":
+            # As Keras does, but without the lock: threads call it at the same time
+            return tree.map_structure(keras.ops.convert_to_numpy, known([(inputs,)]))
         with _TURN, _tracing_is_meant():
             self._take_function(inputs)
             outputs = self.model.predict_on_batch(inputs)
@@ -54,20 +63,33 @@ class Programs:
     def predict(self, batches: Iterable[Any], run_eagerly: bool = False) -> list[Any]:
         """Return the outputs for each batch, as `predict_on_batch` does.
 
-        On JAX Keras passes all weights into a call and back, which takes as long as a GPU needs for
-        a batch. There a call has several batches, and the next begins before the last one is read.
+        On TensorFlow and a CPU several threads compute a batch each: the operations of one are too
+        small for all cores. On JAX Keras passes all weights into a call and back, which takes as
+        long as a GPU needs for a batch. There a call has several batches, and the next begins
+        before the last one is read.
 
         Args:
             batches: structures of arrays, all with as many rows. Their outputs have one shape.
             run_eagerly: as for `predict_on_batch`.
         """
-        if run_eagerly or not _calls_are_costly():
+        if run_eagerly or (_threads() == 1 and not _calls_are_costly()):
             return [self.predict_on_batch(inputs, run_eagerly) for inputs in batches]
+        if not _calls_are_costly():
+            return self._predict_in_threads(batches)
         batches = iter(batches)
         outputs = []
         while group := [*islice(batches, TOGETHER)]:
             outputs += self._predict_together(group)
         return outputs
+
+    def _predict_in_threads(self, batches):
+        outputs, begun = [], deque()
+        with ThreadPoolExecutor(_threads()) as pool:
+            for inputs in batches:
+                begun.append(pool.submit(self.predict_on_batch, inputs))
+                if len(begun) > _threads():  # no faster than they end, for a progress bar
+                    outputs.append(begun.popleft().result())
+            return [*outputs, *(each.result() for each in begun)]
 
     def _predict_together(self, batches):
         with _TURN:
@@ -97,11 +119,21 @@ class Programs:
         self._functions[_shapes(inputs)] = self.model.predict_function
 
 
+def _threads():
+    """Return how many batches are computed at the same time."""
+    if keras.backend.backend() != "tensorflow" or not _is_on_a_cpu():
+        return 1
+    allowed = getattr(os, "sched_getaffinity", None)
+    return min(len(allowed(0)) if allowed else os.cpu_count() or 1, MOST_THREADS)
+
+
 def _calls_are_costly():
     """Return whether a call of a program takes about as long as what it computes."""
-    if keras.backend.backend() != "jax":
-        return False
-    return not keras.distribution.list_devices()[0].startswith("cpu")
+    return keras.backend.backend() == "jax" and not _is_on_a_cpu()
+
+
+def _is_on_a_cpu():
+    return keras.distribution.list_devices()[0].startswith("cpu")
 
 
 def _shapes(inputs):

@@ -41,11 +41,13 @@ def test_there_is_a_program_a_shape():
     assert len(programs) == 3
 
 
-@pytest.mark.parametrize("is_costly", [False, True])
-def test_batches_have_the_outputs_and_the_programs_of_each_alone(monkeypatch, is_costly):
-    if is_costly and keras.backend.backend() != "jax":
-        pytest.skip("batches share a call on JAX alone")
-    monkeypatch.setattr(on_programs, "_calls_are_costly", lambda: is_costly)
+@pytest.mark.parametrize("way", ["one by one", "in threads", "together"])
+def test_batches_have_the_outputs_and_the_programs_of_each_alone(monkeypatch, way):
+    needs = {"in threads": "tensorflow", "together": "jax"}.get(way, keras.backend.backend())
+    if keras.backend.backend() != needs:
+        pytest.skip(f"batches are computed {way} on {needs} alone")
+    monkeypatch.setattr(on_programs, "_calls_are_costly", lambda: way == "together")
+    monkeypatch.setattr(on_programs, "_threads", lambda: 3 if way == "in threads" else 1)
     monkeypatch.setattr(on_programs, "TOGETHER", 2)
     layer, numbers = keras.layers.Dense(1, kernel_initializer="ones"), keras.Input((None, 2))
     programs = Programs(keras.Model(numbers, {"sums": layer(numbers)[..., 0]}))
@@ -60,6 +62,31 @@ def test_batches_have_the_outputs_and_the_programs_of_each_alone(monkeypatch, is
     one = programs.predict([batches[0][:, :2]])
     np.testing.assert_allclose(one[0]["sums"], batches[0][:, :2].sum(-1), rtol=1e-5, atol=1e-6)
     assert len(programs) == 2
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow has threads")
+def test_threads_compute_a_program_once_and_draw_batches_no_faster_than_they_end(monkeypatch):
+    monkeypatch.setattr(on_programs, "_threads", lambda: 2)
+    numbers = keras.Input((None,))
+    programs = Programs(keras.Model(numbers, keras.ops.add(numbers, numbers)))
+    drawn, ended = [], []
+    real = programs.predict_on_batch
+
+    def predict_on_batch(*arguments):
+        outputs = real(*arguments)
+        ended.append(len(drawn))
+        return outputs
+
+    def batches():
+        for number in range(9):
+            assert len(drawn) - len(ended) <= 3  # two are computed, one waits
+            drawn.append(number)
+            yield np.full((2, 3), number, "float32")
+
+    monkeypatch.setattr(programs, "predict_on_batch", predict_on_batch)
+    found = programs.predict(batches())
+    np.testing.assert_array_equal([each[0, 0] for each in found], 2 * np.arange(9))
+    assert len(programs) == 1
 
 
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="batches share a call on JAX alone")
