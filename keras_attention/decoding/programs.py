@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import keras
 from keras import tree
 
-TOGETHER = 16  # batches in a call on a GPU: few enough for a progress bar
+TOGETHER = 16  # batches in a call on a GPU, few enough for a progress bar
 MOST_THREADS = 8  # each has a batch in memory
 # A model holds one function; and for the time of a call Keras hands the weights over to JAX, also
 # those that other models share.
@@ -72,26 +72,37 @@ class Programs:
             batches: structures of arrays, all with as many rows. Their outputs have one shape.
             run_eagerly: as for `predict_on_batch`.
         """
-        if run_eagerly or (_threads() == 1 and not _calls_are_costly()):
-            return [self.predict_on_batch(inputs, run_eagerly) for inputs in batches]
-        if not _calls_are_costly():
-            return self._predict_in_threads(batches)
         batches = iter(batches)
-        outputs = []
-        while group := [*islice(batches, TOGETHER)]:
-            outputs += self._predict_together(group)
-        return outputs
+        first = [*islice(batches, 2)]
+        batches = chain(first, batches)
+        if len(first) > 1 and not run_eagerly:
+            if _calls_are_costly():
+                return self._predict_together(batches)
+            if (threads := _threads()) > 1:
+                return self._predict_in_threads(batches, threads)
+        return [self.predict_on_batch(inputs, run_eagerly) for inputs in batches]
 
-    def _predict_in_threads(self, batches):
+    def _predict_in_threads(self, batches, threads):
         outputs, begun = [], deque()
-        with ThreadPoolExecutor(_threads()) as pool:
+        with ThreadPoolExecutor(threads) as pool:
             for inputs in batches:
                 begun.append(pool.submit(self.predict_on_batch, inputs))
-                if len(begun) > _threads():  # no faster than they end, for a progress bar
+                if len(begun) > threads:  # no faster than they end, for a progress bar
                     outputs.append(begun.popleft().result())
             return [*outputs, *(each.result() for each in begun)]
 
     def _predict_together(self, batches):
+        outputs = []
+        while group := [*islice(batches, TOGETHER)]:
+            found = self._predict_group(group)
+            size = len(tree.flatten(group[0])[0])
+            for start in range(0, size * len(group), size):
+                rows = slice(start, start + size)
+                outputs.append(tree.map_structure(lambda every, rows=rows: every[rows], found))
+        return outputs
+
+    def _predict_group(self, batches):
+        """Return the outputs for all rows of some batches."""
         with _TURN:
             self._take_function(batches[0])
             try:
@@ -102,12 +113,7 @@ class Programs:
                 raise
             for inputs in batches:
                 self._keep_function(inputs)
-        size = len(tree.flatten(batches[0])[0])
-        starts = range(0, size * len(batches), size)
-        return [
-            tree.map_structure(lambda rows, start=start: rows[start : start + size], outputs)
-            for start in starts
-        ]
+        return outputs
 
     def _take_function(self, inputs):
         """Give the model, which holds only one function, that for inputs of these shapes."""
