@@ -33,10 +33,10 @@ COLUMNS = (
     "slice",
     "chips",
     "GFLOP a chip",
-    "MiB said",
+    "MiB summed",
     "GiB of a chip",
     "computing",
-    "talking",
+    "summing",
     "efficiency, 128 pairs a chip",
     "efficiency, 2,048 pairs in all",
 )
@@ -48,9 +48,9 @@ on slices of {generation}, compiled by Google's compiler for TPUs on a machine w
 ({versions}).
 {pairs} pairs of {length} + {length} tokens on each chip. Nothing here was measured on a TPU.
 
-What a chip computes (matrix products) and says (its part of the sum of the gradients) are the
+What a chip computes (matrix products) and its part of the sum of the gradients are the
 compiler's figures. Times are calculated from them, in milliseconds: computing at
-{utilization:.0%} of the chip's peak, an assumption; talking at the speed of its links, while the
+{utilization:.0%} of the chip's peak, an assumption; summing at the speed of its links, while the
 chip does nothing else. The efficiency is the fraction of the time in which a chip computes.
 
 {table}
@@ -149,12 +149,12 @@ def row(size, topology, report, utilization):
         "slice": topology.name.split(":")[1],
         "chips": chips,
         "flops": report.matrix_flops / chips,
-        "said": sum(said.bytes for said in report.collectives),
+        "summed": sum(each.bytes for each in report.collectives),
         "memory": report.memory,
         "compiling": report.seconds,
         "computing": each.computing,
         "through_memory": each.memory,
-        "talking": each.talking,
+        "summing": each.summing,
         "efficiency": each.computing / each.seconds,
         "efficiency_of_constant": fewer.computing / fewer.seconds,
     }
@@ -169,10 +169,10 @@ def table(rows):
             each["slice"],
             each["chips"],
             f"{each['flops'] / 1e9:,.0f}",
-            f"{each['said'] / 2**20:,.0f}",
+            f"{each['summed'] / 2**20:,.0f}",
             f"{each['memory'] / 2**30:.1f}",
             f"{1000 * each['computing']:.1f}",
-            f"{1000 * each['talking']:.2f}",
+            f"{1000 * each['summing']:.2f}",
             f"{each['efficiency']:.0%}",
             f"{each['efficiency_of_constant']:.0%}",
         )
@@ -194,11 +194,11 @@ def draw(rows, path):
         chips = [each["chips"] for each in own]
         of = {name: [each[name] for each in own] for name in own[0]}
         times.plot(chips, [1000 * t for t in of["computing"]], "o-", color=color, label=size)
-        times.plot(chips, [1000 * t for t in of["talking"]], "s:", color=color)
+        times.plot(chips, [1000 * t for t in of["summing"]], "s:", color=color)
         shares.plot(chips, of["efficiency"], "o-", color=color, label=size)
         shares.plot(chips, of["efficiency_of_constant"], "s:", color=color)
     times.set_ylabel("milliseconds of a step")
-    times.set_title("computing (lines), talking (dots)", fontsize=10, loc="left")
+    times.set_title("computing (lines), summing (dots)", fontsize=10, loc="left")
     shares.set_ylim(0, 1)
     shares.yaxis.set_major_formatter(PercentFormatter(1))
     shares.set_title("efficiency: 128 pairs a chip, 2,048 in all (dots)", fontsize=10, loc="left")

@@ -35,10 +35,8 @@ def run(
     rounds: Annotated[
         int | None, typer.Option(min=1, help="Turns of each.", show_default="3; 1 if quick")
     ] = None,
-    rnn: Annotated[Path | None, typer.Option(help=RUN.format("RNN", "spa-eng-rnn"))] = None,
-    transformer: Annotated[
-        Path | None, typer.Option(help=RUN.format("Transformer", "spa-eng"))
-    ] = None,
+    rnn: Annotated[Path | None, typer.Option(help=RUN.format("RNN"))] = None,
+    transformer: Annotated[Path | None, typer.Option(help=RUN.format("Transformer"))] = None,
     out: Annotated[
         Path | None,
         typer.Option(

@@ -195,12 +195,12 @@ def _counted(number, what):
 def _print_estimates(sizes, utilization, estimates):
     if estimates:
         print(f"\nEstimated training step at {utilization:.3g} of the peak, in milliseconds:\n")
-        print("model                     computing   memory  talking      all    examples/second")
+        print("model                     computing   memory  summing      all    examples/second")
     for name, each in estimates.items():
         times = (1000 * seconds for seconds in (*each, each.seconds))
-        computing, memory, talking, whole = (f"{time:.3f}" for time in times)
+        computing, memory, summing, whole = (f"{time:.3f}" for time in times)
         print(
-            f"{name:<24}  {computing:>9}  {memory:>7}  {talking:>7}  {whole:>7}  "
+            f"{name:<24}  {computing:>9}  {memory:>7}  {summing:>7}  {whole:>7}  "
             f"{sizes.batch_size / each.seconds:>17,.0f}"
         )
 

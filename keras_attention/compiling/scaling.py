@@ -22,18 +22,18 @@ class Estimate(NamedTuple):
         computing: matrix products, at the given utilization of the peak.
         memory: reading and writing the weights, the optimizer's state and the batch once;
             intermediate values are not included.
-        talking: a ring all-reduce of the gradients: what each chip sends and receives. The chips
+        summing: a ring all-reduce of the gradients: what each chip sends and receives. The chips
             are assumed to do nothing else meanwhile.
     """
 
     computing: float
     memory: float
-    talking: float
+    summing: float
 
     @property
     def seconds(self) -> float:
         """Seconds of the whole step."""
-        return max(self.computing, self.memory) + self.talking
+        return max(self.computing, self.memory) + self.summing
 
 
 def check_utilization(utilization: float, topology: Topology) -> None:
@@ -77,5 +77,5 @@ def estimate(report: "Compiled", topology: Topology, utilization: float) -> Esti
     return Estimate(
         computing=report.matrix_flops / chips / (utilization * generation.peak * 1e12),
         memory=per_chip * (report.arguments + report.output) / (generation.bandwidth * 1e9),
-        talking=moved / (generation.link * 1e9) if chips > 1 else 0.0,
+        summing=moved / (generation.link * 1e9) if chips > 1 else 0.0,
     )

@@ -30,7 +30,7 @@ def test_a_step_is_what_takes_longer_and_the_talk():
     found = estimate(compiled(8e12, 2e10, 1e9), slice_of(4), utilization=0.1)
     assert found.computing == pytest.approx(0.2)
     assert found.memory == pytest.approx(0.08)
-    assert found.talking == pytest.approx(0.015)
+    assert found.summing == pytest.approx(0.015)
     assert found.seconds == pytest.approx(0.215)
     faster = estimate(compiled(8e12, 2e10, 1e9), slice_of(4), utilization=1.0)
     assert faster.seconds == pytest.approx(0.08 + 0.015)  # now the memory takes longer
@@ -39,7 +39,7 @@ def test_a_step_is_what_takes_longer_and_the_talk():
 def test_one_chip_talks_to_nobody():
     generation = GENERATION._replace(link=None)
     found = estimate(compiled(1e12, 1e9, 1e9), slice_of(1, generation=generation), utilization=0.5)
-    assert found.talking == 0
+    assert found.summing == 0
     assert found.computing == pytest.approx(0.02)
 
 
@@ -47,7 +47,7 @@ def test_a_chip_of_two_devices_holds_and_says_twice_as_much():
     one = estimate(compiled(1e12, 1e9, 1e9), slice_of(4), utilization=0.5)
     two = estimate(compiled(1e12, 1e9, 1e9), slice_of(4, devices=8), utilization=0.5)
     assert two.memory == pytest.approx(2 * one.memory)
-    assert two.talking == pytest.approx(2 * one.talking)
+    assert two.summing == pytest.approx(2 * one.summing)
     assert two.computing == one.computing
 
 
