@@ -96,7 +96,13 @@ def check(corpus, rnn, transformer, out):
     if corpus not in ("bundled", "spa-eng") and not Path(corpus).is_file():
         raise FileNotFoundError(f"{corpus} is no file; a corpus is spa-eng, bundled or a text file")
     for name, folder in (("rnn", rnn), ("transformer", transformer)):
-        if folder is not None and not (folder_of(folder) / "config.json").is_file():
+        if folder is None:
+            continue
+        try:
+            found = folder_of(folder)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"--{name}: {error}") from None
+        if not (found / "config.json").is_file():
             raise FileNotFoundError(
                 f"--{name}: expected the folder of a trained model, got {folder}"
             )

@@ -35,7 +35,8 @@ def test_help_and_list_name_every_subject(monkeypatch, capsys):
         (["levitation"], "no subject 'levitation'; there are rnn-training, "),
         (["--rounds", "0"], "--rounds"),
         (["--corpus", "no/such/file.txt"], "no/such/file.txt is no file"),
-        (["--rnn", "no/such/folder"], "--rnn: expected the folder of a trained model"),
+        (["--rnn", "no/such/folder"], "--rnn: there is no model folder no/such/folder"),
+        (["--rnn", "tests"], "--rnn: expected the folder of a trained model, got tests"),
         (["--out", __file__], "--out: expected a folder"),
     ],
 )
