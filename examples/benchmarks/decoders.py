@@ -15,12 +15,15 @@ class ThisPackage:
         run: folder of the model.
         sentences: strings.
         most: sentences with more tokens are left out.
+        quantized: None, or the precision of the weights of its products, such as "int8".
     """
 
-    def __init__(self, run, sentences, most=62):
+    def __init__(self, run, sentences, most=62, quantized=None):
         from keras_attention.translation.translator import Translator
 
         self.translator = Translator.load(run)
+        if quantized:
+            self.translator.model.quantize(quantized)
         vocabulary = self.translator.context_vocabulary
         lengths = [len(tokens) for tokens in vocabulary.tokenize(sentences)]
         fits = [0 < length <= most for length in lengths]

@@ -1,9 +1,9 @@
 """Decoding: sentences a second by batch size, and the latency of a single one.
 
-The same sentences, as ids, are translated by the same trained model: by this package, by
-CTranslate2 with the weights of our Transformer in float32 and in int8, and by a loop over the
-growing prefix as the TensorFlow tutorial has it. How many translations are the same is counted;
-beam search is without a length penalty, since the two have different ones.
+The same sentences, as ids, are translated by the same trained model: by this package, in float32
+and with its Transformer quantized to int8; by CTranslate2 with the weights of our Transformer, in
+both; and by a loop over the growing prefix as the TensorFlow tutorial has it. How many translations
+are the same is counted; beam search is without a length penalty, since the two have different ones.
 
 The loop is slow, and translates only the first of the sentences; it is compared with this package
 on the same ones, 64 a batch, sorted by length, in both.
@@ -27,10 +27,12 @@ from examples.benchmarks.subject import (
 from examples.benchmarks.workers import Job, started, take_turns
 
 RNN, TRANSFORMER = "keras_attention, RNN", "keras_attention, Transformer"
+QUANTIZED = "keras_attention, Transformer int8"
 FLOAT32, FLOAT16, INT8 = (f"CTranslate2 {kind}" for kind in ("float32", "float16", "int8"))
 LOOP, BESIDE_LOOP = "loop over the prefix", "greedy, the sentences of the loop"
 MAX_LENGTH = 50
 RUNS = {RNN: "rnn", TRANSFORMER: "transformer"}
+LATENCIES = {RNN: (4, 2), TRANSFORMER: (5, 3)}  # bars, in milliseconds
 
 
 def measure(options, progress):
@@ -39,7 +41,9 @@ def measure(options, progress):
         name: ("decoders", "ThisPackage", {"run": options.run(run), "sentences": options.sentences})
         for name, run in RUNS.items()
     }
-    with started(ours) as workers:
+    _, _, arguments = ours[TRANSFORMER]
+    quantized = ("decoders", "ThisPackage", {**arguments, "quantized": "int8"})
+    with started({**ours, QUANTIZED: quantized}) as workers:
         inputs = {name: workers[name].ask("inputs") for name in ours}
         ids = inputs[TRANSFORMER]
         rows, ones = min(map(len, inputs.values())), 10 if options.quick else 200
@@ -170,17 +174,21 @@ def figures(raw):
         found = [by_name[name] for by_name in greedy.values() if name in by_name]
         return max((each for each in found if each["sentences"] == raw["sentences"]), key=fastest)
 
-    for rival in (FLOAT32, INT8):
+    same = 100 * speed["greedy, all"][QUANTIZED]["same"]
+    result.append(held("translations in int8 that are those in float32, greedy", [same], "%"))
+    for rival, ours, bar in ((FLOAT32, TRANSFORMER, (1, 1.5)), (INT8, QUANTIZED, (0.7, 1))):
         if rival not in speed["greedy, all"]:
             continue
-        bar = (0.5, 1) if rival == FLOAT32 else None
-        name = f"sentences a second, Transformer, greedy, each in its best batches, against {rival}"
-        ratio = ratios(rates(best(TRANSFORMER)), rates(best(rival)))
+        name = f"sentences a second, {ours}, greedy, each in its best batches, against {rival}"
+        ratio = ratios(rates(best(ours)), rates(best(rival)))
         result.append(held(name, ratio, "×", at_least=bar))
         for condition, by_name in speed.items():
             if rival in by_name:
-                ratio = ratios(rates(by_name[TRANSFORMER]), rates(by_name[rival]))
-                result.append(held(f"Transformer against {rival}, {condition}", ratio, "×"))
+                ratio = ratios(rates(by_name[ours]), rates(by_name[rival]))
+                is_main = ours == TRANSFORMER and condition.startswith("beam")
+                bar = (0.7, 1) if is_main else None
+                name = f"{ours}, against {rival}, {condition}"
+                result.append(held(name, ratio, "×", at_least=bar))
         same = 100 * speed["greedy, all"][rival]["same"]
         result.append(held(f"translations that are those of {rival}, greedy", [same], "%"))
     for name in RUNS:
@@ -190,8 +198,7 @@ def figures(raw):
         )
     for condition, by_name in raw["latency_ms"].items():
         for name, times in by_name.items():
-            is_main = name == RNN and condition == "greedy, without attention"
-            bar = (15, 5) if is_main else None
+            bar = LATENCIES[name] if condition == "greedy, without attention" else None
             result.append(
                 held(f"latency of a short sentence, {name}, {condition}", times, "ms", at_most=bar)
             )

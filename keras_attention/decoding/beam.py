@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from keras import ops, tree
 
 from keras_attention.decoding import logits as on_logits
-from keras_attention.decoding.loop import Carry, until_done
+from keras_attention.decoding.loop import Carry, shares_memory, until_done
 from keras_attention.decoding.options import PADDING, Generated, check_options
 from keras_attention.types import Array
 
@@ -70,7 +70,8 @@ def beam_search(
 
     Args:
         step: `step(tokens, memory, state) → logits, weights, state`, as in the package's docstring;
-            the new state has the shapes and dtypes of the old one. It is called with B·W rows.
+            the new state has the shapes and dtypes of the old one. It is called with B·W rows, and
+            as many of the memory unless its attribute `shares_memory` is true.
         memory: what the step attends to; all hypotheses of a sentence share it.
         state: the initial state.
         beam: W, number of hypotheses per sentence.
@@ -94,7 +95,9 @@ def beam_search(
     """
     check_options(beam=beam, max_length=max_length, length_penalty=length_penalty, n_best=n_best)
     batch = ops.shape(tree.flatten(state)[0])[0]
-    memory, state = _repeat((memory, state), beam)
+    state = _repeat(state, beam)
+    if not shares_memory(step):
+        memory = _repeat(memory, beam)
 
     def penalty(length):
         return ((5.0 + length) / 6.0) ** length_penalty

@@ -44,7 +44,8 @@ def until_done(
             sentences must not matter.
         step: the model's step. A step with a cache has the methods `slots_of(state)`, which returns
             the number of slots, and `with_slots(state, slots)`, which changes it.
-        given: inputs of every step, a structure of tensors with B·W rows.
+        given: inputs of every step, a structure of tensors with B·W rows, or B if the step shares
+            its memory.
         carry: the first `Carry`.
         limit: maximum number of steps.
 
@@ -60,10 +61,15 @@ def until_done(
         slots *= MORE
     if most is not None:
         carry = carry._replace(state=step.with_slots(carry.state, most))
-    return _go_on(advance, given, carry, position, limit)
+    return _go_on(advance, shares_memory(step), given, carry, position, limit)
 
 
-def _go_on(advance, given, carry, position, limit):
+def shares_memory(step: Any) -> bool:
+    """Return whether the W hypotheses of a sentence share one row of a step's memory."""
+    return getattr(step, "shares_memory", False)
+
+
+def _go_on(advance, shares, given, carry, position, limit):
     """Advance until a smaller batch can hold the unfinished sentences, then continue with it."""
     position, carry = _advance(advance, given, carry, position, limit)
     few = _few(carry)
@@ -76,7 +82,8 @@ def _go_on(advance, given, carry, position, limit):
     fewer = Carry(
         *_take((carry.previous, carry.state), hypotheses), *_take((carry.kept, carry.done), rows)
     )
-    kept = _go_on(advance, _take(given, hypotheses), fewer, position, limit)
+    given = _take(given, rows if shares else hypotheses)
+    kept = _go_on(advance, shares, given, fewer, position, limit)
     return tree.map_structure(
         lambda every, some: ops.scatter_update(every, rows[:, None], some), carry.kept, kept
     )

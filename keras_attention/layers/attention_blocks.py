@@ -47,6 +47,16 @@ class _AttentionBlock(Residual):
         return cls(**{**config, "attention": attention})
 
 
+def check_has_heads(attention: keras.layers.Layer) -> None:
+    """Check that an attention layer stores keys and values by heads.
+
+    Raises:
+        ValueError: it is not a `MultiHeadAttention`.
+    """
+    if not isinstance(attention, MultiHeadAttention):
+        raise ValueError(f"attention must be a MultiHeadAttention, got {type(attention).__name__}")
+
+
 @keras.saving.register_keras_serializable("keras_attention")
 class GlobalSelfAttention(_AttentionBlock):
     """Let every position of a sentence attend to the whole sentence.
@@ -144,10 +154,7 @@ class CausalSelfAttention(_AttentionBlock):
     """
 
     def __init__(self, attention: MultiHeadAttention, norm_first: bool = False, **kwargs: Any):
-        if not isinstance(attention, MultiHeadAttention):
-            raise ValueError(
-                f"attention must be a MultiHeadAttention, got {type(attention).__name__}"
-            )
+        check_has_heads(attention)
         super().__init__(attention, norm_first, **kwargs)
 
     def build(self, x_shape: Shape) -> None:  # type: ignore[override]  # named after call's x
@@ -206,8 +213,12 @@ class CrossAttention(_AttentionBlock):
 
     Call arguments:
         query: the target, (B, T, D).
-        memory: the encoder's output, (B, S, E), which provides both keys and values.
-        attention_mask: booleans (B, S) or (B, T, S), True where a query may attend.
+        memory: the encoder's output, (B, S, E), which provides both keys and values; or what
+            `project_memory` made of it, so that a target that comes token by token does not
+            project it again and again. In this form W rows of the query that follow each other may
+            share a row of the memory: the query is then (B·W, T, D).
+        attention_mask: booleans (B, S), or (B, T, S) where no rows are shared, True where a query
+            may attend.
         return_attention_scores: whether to return `(output, weights)`.
 
     Returns:
@@ -228,15 +239,38 @@ class CrossAttention(_AttentionBlock):
         Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
     """
 
+    def project_memory(self, memory: Array) -> Memory:
+        """Project the encoder's output (B, S, E) for many calls of this layer, which must be built.
+
+        Raises:
+            ValueError: `attention` is not a `MultiHeadAttention`.
+        """
+        check_has_heads(self.attention)
+        return self.attention.project_memory(memory)
+
     def call(
         self,
         query: Array,
-        memory: Array,
+        memory: Array | Memory,
         attention_mask: Array | None = None,
         return_attention_scores: bool = False,
     ) -> Array | tuple[Array, Array]:
-        read, weights = self.attention(
-            self.before(query), memory, attention_mask=attention_mask, return_attention_scores=True
-        )
+        x = self.before(query)
+        if isinstance(memory, Memory):
+            read, weights = self._attend(x, memory._replace(mask=attention_mask))
+        else:
+            read, weights = self.attention(
+                x, memory, attention_mask=attention_mask, return_attention_scores=True
+            )
         output = self.after(query, read)
         return (output, weights) if return_attention_scores else output
+
+    def _attend(self, query, memory):
+        """Attend with W·B rows of queries (T, D) to B rows of a memory: W queries share each."""
+        batch, heads, _, sources = ops.shape(memory.keys)
+        rows, tokens, width = ops.shape(query)
+        together = ops.reshape(query, (batch, -1, width))  # (B, W·T, D)
+        read, weights, _ = self.attention.attend(together, memory, [])
+        weights = ops.reshape(weights, (batch, heads, -1, tokens, sources))
+        weights = ops.reshape(ops.swapaxes(weights, 1, 2), (rows, heads, tokens, sources))
+        return ops.reshape(read, (rows, tokens, width)), weights

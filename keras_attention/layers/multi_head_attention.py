@@ -3,7 +3,6 @@
 head_h = lookup(query W_h^Q, key W_h^K, value W_h^V),   read = Σ_h head_h W_h^O
 """
 
-import math
 from typing import Any
 
 import keras
@@ -13,7 +12,7 @@ from keras_attention.layers.base import Attention, Memory
 from keras_attention.layers.dropout import Dropout
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import lookup, scaled_dot
-from keras_attention.ops.precision import matmul, precise_dtype
+from keras_attention.ops.precision import matmul
 from keras_attention.types import Array, Shape
 
 
@@ -130,7 +129,8 @@ class MultiHeadAttention(WeightedLayer, Attention):
         self, query: Array, memory: Memory, state: list[Array]
     ) -> tuple[Array, Array, list[Array]]:
         query = ops.swapaxes(self.project_query(query), 1, 2)
-        read, weights, _ = lookup(_scores(query, memory.keys), memory.values, memory.mask)
+        scores = scaled_dot(query, ops.swapaxes(memory.keys, 2, 3))
+        read, weights, _ = lookup(scores, memory.values, memory.mask)
         if self.dropout > 0:
             dropped = self.drop(weights)  # drops only if the current call is training
             read = matmul(ops.cast(dropped, memory.values.dtype), memory.values)
@@ -150,14 +150,3 @@ class MultiHeadAttention(WeightedLayer, Attention):
             "dropout": self.dropout,
             "use_bias": self.use_bias,
         }
-
-
-def _scores(query, keys):
-    """Score queries (B, H, T, K) against projected keys (B, H, K, S) → (B, H, T, S), float32."""
-    if query.shape[2] != 1:
-        return scaled_dot(query, ops.swapaxes(keys, 2, 3))
-    # For one token these are B·H products of a row and a matrix. XLA runs them one by one on a CPU;
-    # a single sum reads a long cache in 0.6 of the time.
-    dtype = precise_dtype(query, keys)
-    query = ops.swapaxes(ops.cast(query, dtype), 2, 3) / math.sqrt(query.shape[3])
-    return ops.sum(query * ops.cast(keys, dtype), axis=2, keepdims=True)

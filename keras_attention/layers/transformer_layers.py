@@ -15,6 +15,7 @@ from keras_attention.layers.attention_blocks import (
     CrossAttention,
     GlobalSelfAttention,
 )
+from keras_attention.layers.base import Memory
 from keras_attention.layers.feed_forward import FeedForward
 from keras_attention.layers.multi_head_attention import MultiHeadAttention
 from keras_attention.layers.weights import WeightedLayer
@@ -145,7 +146,7 @@ class TransformerDecoderLayer(_TransformerLayer):
 
     Call arguments:
         x: (B, T, D).
-        memory: the encoder's output, (B, S, E), or None.
+        memory: the encoder's output, (B, S, E), or what `project_memory` made of it; or None.
         attention_mask: booleans (B, S) or (B, T, S), True where a position may attend to the
             memory.
         cache: a `KVCache` of the earlier tokens, with at least T free slots; None if x is a whole
@@ -184,7 +185,7 @@ class TransformerDecoderLayer(_TransformerLayer):
     def call(
         self,
         x: Array,
-        memory: Array | None = None,
+        memory: Array | Memory | None = None,
         *,
         attention_mask: Array | None = None,
         cache: KVCache | None = None,
@@ -193,7 +194,7 @@ class TransformerDecoderLayer(_TransformerLayer):
     ) -> Array | tuple[Any, ...]:
         if (memory is None) != (self.cross_attention is None):
             expected = "no memory" if self.cross_attention is None else "a memory (B, S, E)"
-            got = None if memory is None else f"one of shape {tuple(memory.shape)}"
+            got = "None" if memory is None else f"one of shape {_shape_of(memory)}"
             raise ValueError(f"this layer was built to be called with {expected}, got {got}")
         weights = {}
         x, weights["self_attention"], after = self.self_attention(
@@ -208,6 +209,15 @@ class TransformerDecoderLayer(_TransformerLayer):
         returned += [after] if return_cache else []
         return (x, *returned) if returned else x
 
+    def project_memory(self, memory: Array) -> Memory:
+        """Project the encoder's output (B, S, E) for many calls, as `CrossAttention` does."""
+        return self.cross_attention.project_memory(memory)
+
     def empty_cache(self, like: Array, slots: int) -> KVCache:
         """Return an empty `KVCache` with this many slots and the batch size of `like` (B, …)."""
         return self.self_attention.empty_cache(like, slots)
+
+
+def _shape_of(memory):
+    """Return the shape of an encoder's output, or of the values projected from it."""
+    return tuple((memory.values if isinstance(memory, Memory) else memory).shape)

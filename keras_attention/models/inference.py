@@ -26,7 +26,7 @@ from keras import ops, tree
 
 from keras_attention.layers import PositionalEmbedding
 from keras_attention.models.caches import cached_layers, slots_of, with_slots
-from keras_attention.models.transformer import decoder_with_caches
+from keras_attention.models.transformer import ProjectedMemory, decoder_with_caches
 from keras_attention.types import Array
 
 
@@ -53,7 +53,7 @@ def encode(model: keras.Model, slots: int = 64) -> keras.Model:
     if not cached_layers(decoder):
         return encoder
     context = keras.Input((None,), dtype="int32", name="context")
-    memory = encoder(context)["memory"]
+    memory = ProjectedMemory(decoder)(encoder(context)["memory"])
     state = [layer.empty_cache(context, slots) for layer in cached_layers(decoder)]
     return keras.Model(context, {"memory": memory, "state": state}, name="encode")
 
@@ -73,7 +73,9 @@ def most_tokens(model: keras.Model) -> tuple[int | None, int | None]:
 def step(model: keras.Model) -> "Step":
     """Return the view of a model of this package that decodes one token, a `Step`."""
     decoder = model.get_layer("decoder")
-    return Step(decoder_with_caches(decoder) if cached_layers(decoder) else decoder)
+    if cached_layers(decoder):
+        return Step(decoder_with_caches(decoder), shares_memory=True)
+    return Step(decoder)
 
 
 def attention(model: keras.Model) -> keras.Model:
@@ -101,6 +103,8 @@ class Step(keras.layers.Layer):
 
     Args:
         decoder: the layer "decoder" of a model; for a Transformer, its view with caches.
+        shares_memory: whether W tokens that follow each other may share a row of the memory, as the
+            hypotheses of a beam do; there are then B·W tokens for B rows.
 
     Call arguments:
         tokens: ids (B,), the previous tokens.
@@ -115,9 +119,9 @@ class Step(keras.layers.Layer):
 
     slots_of, with_slots = staticmethod(slots_of), staticmethod(with_slots)
 
-    def __init__(self, decoder: keras.Model, **kwargs: Any):
+    def __init__(self, decoder: keras.Model, shares_memory: bool = False, **kwargs: Any):
         super().__init__(**kwargs)
-        self.decoder = decoder
+        self.decoder, self.shares_memory = decoder, shares_memory
         self.built = True
 
     def call(

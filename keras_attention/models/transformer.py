@@ -6,19 +6,22 @@ target ids  → embedding + positions → N × decoder layer ◄─┘ → logit
               decoder layer = causal self-attention → cross-attention → feed-forward
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
-from keras import layers
+from keras import layers, tree
 
 from keras_attention.layers import (
     PositionalEmbedding,
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
+from keras_attention.layers.base import Memory
 from keras_attention.models.caches import cache_inputs, cached_layers, of_one_length
 from keras_attention.models.encoder_decoder import check_sizes, inputs_like, join
 from keras_attention.ops import padding_mask
+from keras_attention.types import Array
 
 
 def build_transformer(
@@ -164,10 +167,39 @@ def build_transformer(
 def decoder_with_caches(decoder: keras.Model) -> keras.Model:
     """Return the view of a Transformer's decoder that takes its target in parts, such as one token.
 
-    Its state is a list of `KVCache`, one per decoder layer, for the previous tokens.
+    Its memory is what `ProjectedMemory` returns. Its state is a list of `KVCache`, one per decoder
+    layer, for the previous tokens.
     """
     stack = [layer for layer in decoder.layers if not isinstance(layer, layers.InputLayer)]
-    return _build_decoder(stack, decoder.input["memory"], cache_inputs(cached_layers(decoder)))
+    memory = ProjectedMemory(decoder)(decoder.input["memory"])
+    return _build_decoder(stack, memory, cache_inputs(cached_layers(decoder)))
+
+
+class ProjectedMemory(layers.Layer):
+    """Project what the encoder returns for every decoder layer, once for all tokens of a target.
+
+    Args:
+        decoder: the layer "decoder" of a Transformer.
+
+    Call arguments:
+        memory: mask (B, S) and values (B, S, D).
+
+    Returns:
+        The mask; lists of keys (B, H, K, S) and values (B, H, S, K), one per decoder layer.
+    """
+
+    def __init__(self, decoder: keras.Model):
+        super().__init__(autocast=False)  # each layer computes in its own dtype
+        self.layers = cached_layers(decoder)
+        self.built = True
+
+    def call(self, memory: Mapping[str, Array]) -> dict[str, Any]:
+        each = [layer.project_memory(memory["values"]) for layer in self.layers]
+        return {
+            "keys": [one.keys for one in each],
+            "mask": memory["mask"],
+            "values": [one.values for one in each],
+        }
 
 
 def _build_decoder(stack, memory, caches=()):
@@ -175,20 +207,27 @@ def _build_decoder(stack, memory, caches=()):
 
     Args:
         stack: the embedding, N decoder layers, and the layers that follow them.
-        memory: symbolic mask (B, S) and values (B, S, D); the decoder's inputs have their shapes.
+        memory: symbolic mask (B, S) and values (B, S, D); or, with caches, what
+            `ProjectedMemory` returns. The decoder's inputs have their shapes.
         caches: symbolic caches, one per decoder layer, if the target comes in parts.
     """
     target = keras.Input((None,), dtype="int32", name="target")
-    mask, values = inputs_like([memory["mask"], memory["values"]])
+    memory = tree.map_structure(lambda tensor: inputs_like([tensor])[0], memory)
+    if caches:
+        pairs = zip(memory["keys"], memory["values"], strict=True)
+        memories = [Memory(keys, values, None) for keys, values in pairs]
+    else:
+        memories = [memory["values"]] * len(stack)
     embed, *stack = stack
     x = embed(target, start=caches[0].length if caches else None)
-    before, after, cross, own = iter(of_one_length(caches)), [], [], []
+    before, memories = iter(of_one_length(caches)), iter(memories)
+    after, cross, own = [], [], []
     for layer in stack:
         if isinstance(layer, TransformerDecoderLayer):
             x, attended, cache = layer(
                 x,
-                values,
-                attention_mask=mask,
+                next(memories),
+                attention_mask=memory["mask"],
                 cache=next(before, None),
                 return_attention_scores=True,
                 return_cache=True,
@@ -200,7 +239,7 @@ def _build_decoder(stack, memory, caches=()):
             x = layer(x)
     tied = stack[-1].name != "logits"
     return keras.Model(
-        {"memory": {"mask": mask, "values": values}, "state": list(caches), "target": target},
+        {"memory": memory, "state": list(caches), "target": target},
         {
             "logits": embed(x, reverse=True) if tied else x,
             "state": after,

@@ -96,17 +96,18 @@ def test_the_whole_loop_of_decoding_is_in_the_program(decoding):
     assert sum(written in loop.type for loop in loops) == 1
 
 
-def test_a_token_is_written_into_the_cache_where_it_is():
+@pytest.mark.parametrize(("batch", "heads", "depth", "slots"), [(B, 2, 5, LIMIT), (64, 4, 48, 50)])
+def test_a_token_is_written_into_the_cache_where_it_is(batch, heads, depth, slots):
     """In each round of the loop an update of all keys and of all values, and no other cache."""
-    heads, depth, num_layers = 2, 5, 2
+    num_layers = 2
     model = models.build_transformer(
         **SIZES, num_layers=num_layers, num_heads=heads, key_dim=depth, feed_forward_dim=19
     )
-    generator = Generator(models.encode(model, slots=LIMIT), models.step(model), max_length=LIMIT)
-    data = {"context": ids(S)}
+    generator = Generator(models.encode(model, slots=slots), models.step(model), max_length=slots)
+    data = {"context": tf.constant(np.full((batch, S), 4, "int32"))}
     found, _ = hlo.computations(compiled(generator.predict_step, data, stage="optimized_hlo"))
-    (loop,) = (each for body in found.values() for each in body if each.opcode == "while")
-    cache = math.prod((B, heads, LIMIT, depth))
+    loop = next(each for body in found.values() for each in body if each.opcode == "while")
+    cache = math.prod((batch, heads, slots, depth))
     made = [
         each
         for each in found[re.search(r"body=%?([\w.\-]+)", loop.rest)[1]]

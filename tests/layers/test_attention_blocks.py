@@ -90,6 +90,25 @@ def test_cross_attention_equals_keras_own_layers(norm_first):
     assert_close(block(x, memory, attention_mask=MASK), expected[0], 1e-5)
 
 
+@each_order
+@pytest.mark.parametrize("sharing", [1, 3])
+def test_cross_attention_may_project_its_memory_once_and_share_it(norm_first, sharing):
+    x, memory = draw(B * sharing, 2, Q), draw(B, S, K)
+    each = [np.repeat(of_all, sharing, axis=0) for of_all in (memory, MASK)]
+    block = stirred(CrossAttention(MultiHeadAttention(H, DEPTH), norm_first), x, each[0])
+    expected = call(block, x, *each)
+    projected = block.project_memory(ops.convert_to_tensor(memory))
+    output, weights = block(x, projected, attention_mask=MASK, return_attention_scores=True)
+    assert_close(output, expected[0], 1e-6)
+    assert_close(weights, expected[1], 1e-6)
+
+
+def test_only_heads_project_a_memory_beforehand():
+    block = CrossAttention(AdditiveAttention(13))
+    with pytest.raises(ValueError, match="must be a MultiHeadAttention, got AdditiveAttention"):
+        block.project_memory(ops.convert_to_tensor(draw(B, S, K)))
+
+
 def test_is_attention_then_residual_then_layer_norm():
     query, memory = draw(B, 3, Q), draw(B, S, K)
     block = CrossAttention(MultiHeadAttention(H, DEPTH))

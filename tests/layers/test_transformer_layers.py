@@ -60,10 +60,12 @@ def test_a_decoder_layer_is_called_as_it_was_built():
     layer(x)
     with pytest.raises(ValueError, match="with no memory, got one of shape"):
         layer(x, memory)
-    layer = TransformerDecoderLayer(H, DEPTH, HIDDEN)
-    layer(x, memory)
+    other = TransformerDecoderLayer(H, DEPTH, HIDDEN)
+    other(x, memory)
+    with pytest.raises(ValueError, match="with no memory, got one of shape"):
+        layer(x, other.project_memory(ops.convert_to_tensor(memory)))
     with pytest.raises(ValueError, match=r"with a memory \(B, S, E\), got None"):
-        layer(x)
+        other(x)
 
 
 def test_a_student_stacks_them(tmp_path):
