@@ -174,10 +174,12 @@ def figures(raw):
         found = [by_name[name] for by_name in greedy.values() if name in by_name]
         return max((each for each in found if each["sentences"] == raw["sentences"]), key=fastest)
 
-    same = 100 * speed["greedy, all"][QUANTIZED]["same"]
-    result.append(held("translations in int8 that are those in float32, greedy", [same], "%"))
+    there = speed["greedy, all"]  # a page may hold what was measured without one of them
+    if QUANTIZED in there:
+        same = 100 * there[QUANTIZED]["same"]
+        result.append(held("translations in int8 that are those in float32, greedy", [same], "%"))
     for rival, ours, bar in ((FLOAT32, TRANSFORMER, (1, 1.5)), (INT8, QUANTIZED, (0.7, 1))):
-        if rival not in speed["greedy, all"]:
+        if rival not in there or ours not in there:
             continue
         name = f"sentences a second, {ours}, greedy, each in its best batches, against {rival}"
         ratio = ratios(rates(best(ours)), rates(best(rival)))
@@ -189,7 +191,7 @@ def figures(raw):
                 bar = (0.7, 1) if is_main else None
                 name = f"{ours}, against {rival}, {condition}"
                 result.append(held(name, ratio, "×", at_least=bar))
-        same = 100 * speed["greedy, all"][rival]["same"]
+        same = 100 * there[rival]["same"]
         result.append(held(f"translations that are those of {rival}, greedy", [same], "%"))
     for name in RUNS:
         ratio = ratios(rates(speed[BESIDE_LOOP][name]), rates(speed[LOOP][name]))
