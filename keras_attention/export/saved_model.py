@@ -89,7 +89,8 @@ def write_saved_model(
 def _decoding(model, max_length, beam, length_penalty):
     """Return a function that translates ids: (B, S) → (B, L)."""
     encode = models.encode(model, slots=max_length)
-    step = _Step(models.step(model).decoder)
+    step = models.step(model)
+    step = _Step(step.decoder, step.shares_memory)
 
     def decode(context):
         encoded = encode(context, training=False)

@@ -47,12 +47,8 @@ class _AttentionBlock(Residual):
         return cls(**{**config, "attention": attention})
 
 
-def check_has_heads(attention: keras.layers.Layer) -> None:
-    """Check that an attention layer stores keys and values by heads.
-
-    Raises:
-        ValueError: it is not a `MultiHeadAttention`.
-    """
+def _check_has_heads(attention):
+    """Check that an attention layer projects keys and values for heads."""
     if not isinstance(attention, MultiHeadAttention):
         raise ValueError(f"attention must be a MultiHeadAttention, got {type(attention).__name__}")
 
@@ -154,7 +150,7 @@ class CausalSelfAttention(_AttentionBlock):
     """
 
     def __init__(self, attention: MultiHeadAttention, norm_first: bool = False, **kwargs: Any):
-        check_has_heads(attention)
+        _check_has_heads(attention)
         super().__init__(attention, norm_first, **kwargs)
 
     def build(self, x_shape: Shape) -> None:  # type: ignore[override]  # named after call's x
@@ -240,12 +236,18 @@ class CrossAttention(_AttentionBlock):
     """
 
     def project_memory(self, memory: Array) -> Memory:
-        """Project the encoder's output (B, S, E) for many calls of this layer, which must be built.
+        """Project the encoder's output once for many calls of this layer, which must be built.
+
+        Args:
+            memory: (B, S, E).
+
+        Returns:
+            A `Memory` of keys (B, H, K, S) and values (B, H, S, V), without a mask.
 
         Raises:
             ValueError: `attention` is not a `MultiHeadAttention`.
         """
-        check_has_heads(self.attention)
+        _check_has_heads(self.attention)
         return self.attention.project_memory(memory)
 
     def call(
@@ -266,7 +268,7 @@ class CrossAttention(_AttentionBlock):
         return (output, weights) if return_attention_scores else output
 
     def _attend(self, query, memory):
-        """Attend with W·B rows of queries (T, D) to B rows of a memory: W queries share each."""
+        """Attend with queries (B·W, T, D) to a projected memory of B rows, each shared by W."""
         batch, heads, _, sources = ops.shape(memory.keys)
         rows, tokens, width = ops.shape(query)
         together = ops.reshape(query, (batch, -1, width))  # (B, W·T, D)

@@ -210,7 +210,14 @@ class TransformerDecoderLayer(_TransformerLayer):
         return (x, *returned) if returned else x
 
     def project_memory(self, memory: Array) -> Memory:
-        """Project the encoder's output (B, S, E) for many calls, as `CrossAttention` does."""
+        """Project the encoder's output (B, S, E) once for many calls, as `CrossAttention` does.
+
+        Raises:
+            ValueError: the layer was built without a memory.
+        """
+        if self.cross_attention is None:
+            got = f"got one of shape {tuple(memory.shape)}"
+            raise ValueError(f"this layer was built without a memory to project, {got}")
         return self.cross_attention.project_memory(memory)
 
     def empty_cache(self, like: Array, slots: int) -> KVCache:

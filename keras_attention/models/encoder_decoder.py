@@ -1,10 +1,10 @@
 """What encoder-decoders share: reading the context, a decoder that attends, joining the halves."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import keras
-from keras import layers, ops
+from keras import layers, ops, tree
 
 from keras_attention.layers import AttentionRNN, TokenEmbedding
 from keras_attention.ops import padding_mask
@@ -50,9 +50,9 @@ def annotate(
     return mask, ops.where(ops.expand_dims(mask, -1), annotations, 0.0), states
 
 
-def inputs_like(tensors: Iterable[Array]) -> list[Array]:
-    """Return a symbolic input with the shape and dtype of each tensor, for any batch size."""
-    return [keras.Input(tensor.shape[1:], dtype=tensor.dtype) for tensor in tensors]
+def inputs_like(tensors: Any) -> Any:
+    """Return a structure of symbolic inputs with the shapes and dtypes of tensors (B, …)."""
+    return tree.map_structure(lambda each: keras.Input(each.shape[1:], dtype=each.dtype), tensors)
 
 
 def build_attending_decoder(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
-from keras import layers, tree
+from keras import layers
 
 from keras_attention.layers import (
     PositionalEmbedding,
@@ -185,7 +185,7 @@ class ProjectedMemory(layers.Layer):
         memory: mask (B, S) and values (B, S, D).
 
     Returns:
-        The mask; lists of keys (B, H, K, S) and values (B, H, S, K), one per decoder layer.
+        The mask; lists of keys (B, H, K, S) and values (B, H, S, V), one per decoder layer.
     """
 
     def __init__(self, decoder: keras.Model):
@@ -212,7 +212,7 @@ def _build_decoder(stack, memory, caches=()):
         caches: symbolic caches, one per decoder layer, if the target comes in parts.
     """
     target = keras.Input((None,), dtype="int32", name="target")
-    memory = tree.map_structure(lambda tensor: inputs_like([tensor])[0], memory)
+    memory = inputs_like(memory)
     if caches:
         pairs = zip(memory["keys"], memory["values"], strict=True)
         memories = [Memory(keys, values, None) for keys, values in pairs]

@@ -64,6 +64,8 @@ def test_a_decoder_layer_is_called_as_it_was_built():
     other(x, memory)
     with pytest.raises(ValueError, match="with no memory, got one of shape"):
         layer(x, other.project_memory(ops.convert_to_tensor(memory)))
+    with pytest.raises(ValueError, match=r"without a memory to project, got one of shape"):
+        layer.project_memory(memory)
     with pytest.raises(ValueError, match=r"with a memory \(B, S, E\), got None"):
         other(x)
 
