@@ -138,7 +138,7 @@ def beam_search(
         kept=_beginnings(batch, beam, max_length),
         done=ops.zeros((batch,), dtype="bool"),
     )
-    alive, ended = until_done(advance, step, memory, first, max_length)
+    alive, ended = until_done(advance, step, memory, first, max_length, reorders=True)
     return _results(ended, alive, n_best)
 
 

@@ -16,6 +16,7 @@ from keras_attention.types import Array
 FEWER, MORE = 4, 2  # the factors by which the batch shrinks and the cache grows
 # Each loop costs compile time, which smaller batches or fewer slots would not save.
 FEWEST_SENTENCES, FIRST_SLOTS = 8, 64
+FIRST_SLOTS_OF_A_BEAM = 16  # each step copies those of all hypotheses
 
 
 class Carry(NamedTuple):
@@ -35,7 +36,12 @@ class Carry(NamedTuple):
 
 
 def until_done(
-    advance: Callable[[Array, Any, Carry], Carry], step: Any, given: Any, carry: Carry, limit: int
+    advance: Callable[[Array, Any, Carry], Carry],
+    step: Any,
+    given: Any,
+    carry: Carry,
+    limit: int,
+    reorders: bool = False,
 ) -> Any:
     """Advance until all sentences are done or the limit is reached.
 
@@ -48,17 +54,18 @@ def until_done(
             its memory.
         carry: the first `Carry`.
         limit: maximum number of steps.
+        reorders: whether each step reorders the rows of the state, as a beam search does.
 
     Returns:
         The `kept` of the last carry.
     """
     position = ops.convert_to_tensor(0, dtype="int32")
     most = step.slots_of(carry.state) if hasattr(step, "slots_of") else None
-    slots = FIRST_SLOTS
+    slots = FIRST_SLOTS_OF_A_BEAM if reorders else FIRST_SLOTS
     while most is not None and slots < min(most, limit):
         carry = carry._replace(state=step.with_slots(carry.state, slots))
         position, carry = _advance(advance, given, carry, position, slots)
-        slots *= MORE
+        slots = max(slots * MORE, FIRST_SLOTS)
     if most is not None:
         carry = carry._replace(state=step.with_slots(carry.state, most))
     return _go_on(advance, shares_memory(step), given, carry, position, limit)

@@ -122,7 +122,13 @@ class Programs:
         self.model.predict_function = self._functions.get(shapes)
 
     def _keep_function(self, inputs):
-        self._functions[_shapes(inputs)] = self.model.predict_function
+        if (shapes := _shapes(inputs)) in self._functions:
+            return
+        function = self.model.predict_function
+        if keras.backend.backend() == "tensorflow":
+            # So that a call need not look for the trace of its shapes
+            function = function.get_concrete_function([(inputs,)])
+        self._functions[shapes] = function
 
 
 def _threads():

@@ -83,6 +83,7 @@ class Translator:
         self.target_vocabulary = target_vocabulary
         self.config = dict(config or {})
         self.run_eagerly = False
+        self._most_tokens = models.most_tokens(model)
         self._generators: dict[tuple[Any, ...], Generator] = {}
         self._attention = Programs(_weights_of(model))
         self.evidence = Evidence(model)
@@ -141,7 +142,7 @@ class Translator:
     @property
     def _most(self):
         """The most tokens of a sentence, without `[START]` and `[END]`."""
-        return min(models.most_tokens(self.model)[0] or BUCKETS[-1], BUCKETS[-1]) - 2
+        return min(self._most_tokens[0] or BUCKETS[-1], BUCKETS[-1]) - 2
 
     def _translate(self, parts, attention, batch_size, options):
         """Translate sentences that are short enough, given as `Part`."""
@@ -207,7 +208,7 @@ class Translator:
             top_p=top_p,
         )
         results: list[Any] = [None] * len(ids)
-        batches = [*_batches((ids,), models.most_tokens(self.model)[:1], batch_size)]
+        batches = [*_batches((ids,), self._most_tokens[:1], batch_size)]
         contexts = progress([context for _, (context,) in batches])
         found = generator.run_batches(contexts, seed, self.run_eagerly)
         for (rows, _), generated in zip(batches, found, strict=True):
@@ -261,7 +262,7 @@ class Translator:
         for length in lengths:
             if not 2 <= length <= BUCKETS[-1]:
                 raise ValueError(f"lengths must be from 2 to {BUCKETS[-1]} tokens, got {length}")
-        most = models.most_tokens(self.model)[0] or BUCKETS[-1]
+        most = self._most_tokens[0] or BUCKETS[-1]
         for bucket in progress(sorted({min(bucket_of(length), most) for length in lengths})):
             row = enclosed([UNKNOWN] * (bucket - 2))
             for count in (1, 2) if batch_size > 1 else (1,):  # two rows make a batch
@@ -296,8 +297,7 @@ class Translator:
         _check_batch_size(batch_size)
         fed = padded([shifted_right(number for number in each if number) for each in tokens])
         results: list[Any] = [None] * len(ids)
-        most = models.most_tokens(self.model)
-        for rows, (context, target) in _batches((ids, fed), most, batch_size):
+        for rows, (context, target) in _batches((ids, fed), self._most_tokens, batch_size):
             inputs = {"context": context, "target": target}
             weights = self._attention.predict_on_batch(inputs, self.run_eagerly)
             weights.pop("logits", None)

@@ -1,5 +1,7 @@
 """Decoding goes on with the sentences that are left, and with as large a cache as they need."""
 
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from keras import ops
 
 from keras_attention import models
 from keras_attention.decoding import beam_search, generate, loop
+from keras_attention.models.caches import with_slots
 from tests.decoding import toys
 from tests.decoding.toys import END
 
@@ -20,6 +23,7 @@ def in_one(monkeypatch):
     def make():
         monkeypatch.setattr(loop, "FEWEST_SENTENCES", 1000)
         monkeypatch.setattr(loop, "FIRST_SLOTS", 1000)
+        monkeypatch.setattr(loop, "FIRST_SLOTS_OF_A_BEAM", 1000)
 
     return make
 
@@ -79,8 +83,15 @@ def test_sentences_that_have_ended_leave_the_batch(size, fewer):
         assert step.rows == [size, *[fewer] * (L - 1)]
 
 
-@pytest.mark.parametrize("size", [pytest.param(3, marks=pytest.mark.thorough), B])
-def test_a_growing_cache_decodes_what_a_whole_one_would(size, in_one, monkeypatch):
+@pytest.mark.parametrize(
+    ("size", "search", "slots"),
+    [
+        pytest.param(3, generate, [4, 8, 11], marks=pytest.mark.thorough),
+        (B, generate, [4, 8, 11]),
+        (B, partial(beam_search, beam=3), [2, 4, 8, 11]),
+    ],
+)
+def test_a_growing_cache_decodes_what_a_whole_one_would(size, search, slots, in_one, monkeypatch):
     model = models.build_transformer(
         23, 29, units=16, num_layers=1, num_heads=2, feed_forward_dim=19
     )
@@ -88,10 +99,14 @@ def test_a_growing_cache_decodes_what_a_whole_one_would(size, in_one, monkeypatc
     bias_of_logits.assign(np.eye(29)[END] * -9)  # it does not end soon
     context = np.random.default_rng(2).integers(4, 23, (size, 7))
     encoded = models.encode(model, slots=11)(ops.array(context))
-    arguments = models.step(model), encoded["memory"], encoded["state"]
-    monkeypatch.setattr(loop, "FIRST_SLOTS", 2)
-    growing = generate(*arguments, max_length=11)
+    step, asked = models.step(model), []
+    step.with_slots = lambda state, number: asked.append(number) or with_slots(state, number)
+    arguments = step, encoded["memory"], encoded["state"]
+    monkeypatch.setattr(loop, "FIRST_SLOTS", 4)
+    monkeypatch.setattr(loop, "FIRST_SLOTS_OF_A_BEAM", 2)
+    growing = search(*arguments, max_length=11)
+    assert asked == slots
     in_one()
-    whole = generate(*arguments, max_length=11)
+    whole = search(*arguments, max_length=11)
     assert_equal(growing, whole)
-    assert (toys.as_numpy(whole).tokens[:, 8] != 0).any()  # beyond the first two caches
+    assert (toys.as_numpy(whole).tokens[..., 8] != 0).any()  # beyond the first two caches
