@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,7 +86,6 @@ class Translator:
         self.run_eagerly = False
         self._most_tokens = models.most_tokens(model)
         self._generators: dict[tuple[Any, ...], Generator] = {}
-        self._attention = Programs(_weights_of(model))
         self.evidence = Evidence(model)
 
     @property
@@ -450,6 +450,11 @@ class Translator:
             return cls(*parts)
         except ValueError as error:
             raise ValueError(f"{folder} holds no translator: {error}") from error
+
+    @cached_property
+    def _attention(self):
+        """The programs that show the weights; a call without them never builds the view."""
+        return Programs(_weights_of(self.model))
 
     def _parts(self):
         return Parts(self.model, self.context_vocabulary, self.target_vocabulary, self.config)
