@@ -3,6 +3,7 @@
 head_h = lookup(query W_h^Q, key W_h^K, value W_h^V),   read = Σ_h head_h W_h^O
 """
 
+import math
 from typing import Any
 
 import keras
@@ -11,7 +12,7 @@ from keras import layers, ops
 from keras_attention.layers.base import Attention, Memory
 from keras_attention.layers.dropout import Dropout
 from keras_attention.layers.weights import WeightedLayer
-from keras_attention.ops import lookup, scaled_dot
+from keras_attention.ops import lookup, project, scaled_dot
 from keras_attention.ops.precision import matmul
 from keras_attention.types import Array, Shape
 
@@ -94,7 +95,7 @@ class MultiHeadAttention(WeightedLayer, Attention):
         self.drop = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def _projection(self, name, output_shape, equation="btd,dhk->bthk", bias_axes="hk"):
-        projection = layers.EinsumDense(
+        projection = _Projection(
             equation,
             output_shape,
             bias_axes=bias_axes if self.use_bias else None,
@@ -150,3 +151,15 @@ class MultiHeadAttention(WeightedLayer, Attention):
             "dropout": self.dropout,
             "use_bias": self.use_bias,
         }
+
+
+class _Projection(layers.EinsumDense):
+    """`EinsumDense` from (B, T, …) to (B, T, …) as a single product of two matrices."""
+
+    def call(self, inputs: Array, training: bool | None = None) -> Array:
+        batch, length, *read = ops.shape(inputs)
+        written = self.partial_output_shape[1:]
+        rows = ops.reshape(inputs, (batch, length, math.prod(read)))
+        outputs = project(rows, ops.reshape(self.kernel, (math.prod(read), math.prod(written))))
+        outputs = ops.reshape(outputs, (batch, length, *written))
+        return outputs if self.bias is None else ops.add(outputs, self.bias)

@@ -2,22 +2,27 @@
 
 from keras import ops
 
+from keras_attention.ops.precision import matmul
 from keras_attention.types import Array
 
 
 def project(x: Array, kernel: Array) -> Array:
     """Multiply the last axis by a matrix: (…, F) and (F, G) → (…, G).
 
-    On the TensorFlow backend, `keras.ops.matmul` of a tensor and a matrix computes permutations at
-    run time. XLA cannot compile its gradient inside a recurrent loop over sentences of any length,
-    but it can compile an einsum with a letter for each axis.
+    All positions are rows of one product. With an einsum, TensorFlow without XLA multiplies
+    sentence by sentence. With `keras.ops.matmul` of a tensor and a matrix it computes permutations
+    at run time, and XLA cannot compile its gradient inside a recurrent loop over sentences of any
+    length.
 
     Args:
-        x: (…, F), with at most four axes.
+        x: (…, F).
         kernel: (F, G).
 
     Returns:
         (…, G).
     """
-    axes = "abc"[: len(x.shape) - 1]
-    return ops.einsum(f"{axes}f,fg->{axes}g", x, kernel)
+    if len(x.shape) == 2:
+        return matmul(x, kernel)
+    *positions, width = ops.shape(x)
+    rows = matmul(ops.reshape(x, (-1, width)), kernel)
+    return ops.reshape(rows, (*positions, kernel.shape[-1]))

@@ -187,3 +187,16 @@ def test_bad_arguments_say_what_was_received():
     query, keys = inputs()
     with pytest.raises(ValueError, match=r"mask must have shape"):
         MultiHeadAttention(H, DEPTH)(query, keys, attention_mask=np.ones((B, T), dtype=bool))
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="of TensorFlow's operations")
+def test_a_projection_is_one_product_for_all_sentences():
+    """Keras' einsum is a product for each sentence; so are those of queries with keys, by head."""
+    import tensorflow as tf
+
+    layer, (query, keys) = MultiHeadAttention(H, DEPTH), inputs()
+    layer(query, keys)
+    sizes = [tf.TensorSpec((None, None, each.shape[-1])) for each in (query, keys)]
+    graph = tf.function(layer).get_concrete_function(*sizes).graph
+    kinds = [operation.type for operation in graph.get_operations() if "MatMul" in operation.type]
+    assert sorted(kinds) == 2 * ["BatchMatMulV2"] + 4 * ["MatMul"]
