@@ -189,6 +189,18 @@ def test_bad_arguments_say_what_was_received():
         MultiHeadAttention(H, DEPTH)(query, keys, attention_mask=np.ones((B, T), dtype=bool))
 
 
+# Keras tries every layer, and warns of those without weights.
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method implemented")
+def test_all_four_kernels_are_quantized():
+    query, keys = inputs()
+    tensors = keras.Input(query.shape[1:]), keras.Input(keys.shape[1:])
+    model = keras.Model(tensors, MultiHeadAttention(H, DEPTH)(*tensors))
+    expected = as_numpy(model([query, keys]))
+    model.quantize("int8")
+    assert [str(weight.dtype) for weight in model.weights].count("int8") == 4
+    np.testing.assert_allclose(as_numpy(model([query, keys])), expected, atol=0.05)
+
+
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="of TensorFlow's operations")
 def test_a_projection_is_one_product_for_all_sentences():
     """Keras' einsum is a product for each sentence; so are those of queries with keys, by head."""
