@@ -250,7 +250,7 @@ def draw(raw, figure):
         panel.set_visible(False)
     for panel, condition in zip(panels, conditions, strict=False):
         by_name = raw["speed"][condition]
-        bars(panel, {name: rates(found) for name, found in by_name.items()}, RUNS)
+        bars(panel, {name: rates(found) for name, found in by_name.items()}, (*RUNS, QUANTIZED))
         panel.set_title(condition, fontsize=10, loc="left")
     latencies = {
         f"{name.split(', ')[1]}{', attention' if 'with ' in condition else ''}": times
