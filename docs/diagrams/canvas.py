@@ -55,7 +55,7 @@ class Canvas:
         body = self.drawing.as_svg(header="")
         used = {name for names in re.findall(r'class="([^"]*)"', body) for name in names.split()}
         head, elements = body.split(">", 1)
-        # What processors compute differs in the last digits.
+        # Rounded, since processors differ in the last digits
         long = re.compile(r"\d+\.\d{5,}(e-\d+)?")
         elements = long.sub(lambda number: str(round(float(number[0]), 4)), elements)
         head = re.sub(r' (width|height)="[^"]*"', "", head).replace(
