@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # A file stays with one process, and so does what its tests share; the longest come first.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
-LAYERS := tests/ops tests/layers
+LAYERS := tests/ops tests/kernels tests/layers
 MODELS := tests/models tests/decoding tests/training
 # What stands on them, where backends could differ.
 ABOVE := tests/corpora/test_batches.py tests/translation/test_translator.py tests/translation/test_alignment.py tests/translation/test_interventions.py tests/translation/test_evaluation.py tests/attributions tests/lab/test_writer.py

@@ -41,7 +41,7 @@ SMALL = (BFLOAT16, OURS, TORCH_BFLOAT16)
 def measure(options, progress):
     """Train in turns: one batch size after the other, since all at once fill a GPU's memory."""
     sizes = QUICK_SIZES if options.quick else SIZES
-    pairs, steps = (1024, 16) if machine.has_accelerator() and not options.quick else (4, 2)
+    pairs, steps = (1024, 32) if machine.has_accelerator() and not options.quick else (4, 2)
     pool = drawn(4 * pairs, sizes["vocabulary"])
     rows = np.arange(4 * pairs)
     large, small = (

@@ -9,6 +9,7 @@ from typing import Any
 import keras
 from keras import layers, ops
 
+from keras_attention.kernels import kernel_for_lookup
 from keras_attention.layers.base import Attention, Memory
 from keras_attention.layers.dropout import Dropout
 from keras_attention.layers.weights import WeightedLayer
@@ -129,13 +130,26 @@ class MultiHeadAttention(WeightedLayer, Attention):
     def attend(
         self, query: Array, memory: Memory, state: list[Array]
     ) -> tuple[Array, Array, list[Array]]:
-        query = ops.swapaxes(self.project_query(query), 1, 2)
-        scores = scaled_dot(query, ops.swapaxes(memory.keys, 2, 3))
+        query = self.project_query(query)
+        scores = scaled_dot(ops.swapaxes(query, 1, 2), ops.swapaxes(memory.keys, 2, 3))
         read, weights, _ = lookup(scores, memory.values, memory.mask)
+        kernel = kernel_for_lookup(query.shape[1], memory.keys.shape[3], query.dtype)
+        if kernel is not None:
+            # XLA computes none of the above unless the weights are asked for
+            return self.project_read(self._read_with(kernel, query, memory)), weights, state
         if self.dropout > 0:
             dropped = self.drop(weights)  # drops only if the current call is training
             read = matmul(ops.cast(dropped, memory.values.dtype), memory.values)
         return self.project_read(ops.swapaxes(read, 1, 2)), weights, state
+
+    def _read_with(self, kernel, query, memory):
+        """Return what `fused_lookup` reads for queries (B, T, H, K): (B, T, H, V)."""
+        keys = ops.transpose(memory.keys, (0, 3, 1, 2))
+        factors = None
+        if self.dropout > 0:
+            ones = ops.ones_like(query[..., :1])
+            factors = self.drop(ops.repeat(ones, keys.shape[1], axis=-1))
+        return kernel(query, keys, ops.swapaxes(memory.values, 1, 2), memory.mask, factors)
 
     def compute_output_shape(
         self, query_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
