@@ -51,6 +51,9 @@ if os.environ.get("KERAS_BACKEND") == "jax":
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(ROOT / ".pytest_cache" / "jax")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+if os.environ.get("KERAS_BACKEND") == "torch":
+    # Each process has a core; threads that wait for another turn in circles, and take it from them.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 # What the environment says comes last, and so prevails.
 os.environ["XLA_FLAGS"] = " ".join([*FAST_TO_COMPILE, os.environ.get("XLA_FLAGS", "")])
 
