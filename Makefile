@@ -15,7 +15,7 @@ ABOVE := tests/corpora/test_batches.py tests/translation/test_translator.py test
 # Rooms of thorough tests.
 LARGE := benchmarks compiling distribution export lab
 
-.PHONY: demo test test-all test-rest test-slow mutants campaign oldest audit mechanisms lab lint bench bench-maps notebooks colab translators diagrams docs clean
+.PHONY: demo test test-backends test-all test-rest test-slow mutants campaign oldest audit mechanisms lab lint bench bench-maps notebooks colab translators diagrams docs clean
 
 demo: $(VENV)/package
 	$(BIN)/keras-attention demo
@@ -24,20 +24,23 @@ demo: $(VENV)/package
 test: $(VENV)/test
 	$(PYTEST)
 
-# The whole suite: what is everyday, then the rest.
-test-all: test test-rest
-
-# What is left: the thorough tests on TensorFlow; then every promise of the trunk on JAX and on
-# PyTorch. Several runs, since a process keeps the programs that it compiles.
-test-rest: $(VENV)/all
-	$(PYTEST) -m "thorough and not slow" $(addprefix tests/,$(LARGE))
-	$(PYTEST) -m "thorough and not slow" $(addprefix --ignore=tests/,$(LARGE))
-	$(BIN)/python -m tests.campaign kills inputs numbers pages --few
+# Every promise of the trunk on JAX and on PyTorch. Several runs, since a process keeps the programs
+# that it compiles.
+test-backends: $(VENV)/backends
 	KERAS_BACKEND=jax $(PYTEST) $(LAYERS)
 	KERAS_BACKEND=jax $(PYTEST) $(MODELS)
 	KERAS_BACKEND=jax $(PYTEST) $(ABOVE)
-	KERAS_BACKEND=jax $(PYTEST) -m "not slow" tests/compiling/test_programs.py
 	KERAS_BACKEND=torch $(PYTEST) $(LAYERS) $(MODELS)
+
+# The whole suite, before a release: what is everyday, then the rest.
+test-all: test test-rest
+
+# The other backends, then what is thorough: most of an hour.
+test-rest: $(VENV)/all test-backends
+	$(PYTEST) -m "thorough and not slow" $(addprefix tests/,$(LARGE))
+	$(PYTEST) -m "thorough and not slow" $(addprefix --ignore=tests/,$(LARGE))
+	$(BIN)/python -m tests.campaign kills inputs numbers pages --few
+	KERAS_BACKEND=jax $(PYTEST) -m "not slow" tests/compiling/test_programs.py
 
 test-slow: $(VENV)/all
 	$(BIN)/python -m pytest -m slow -s
@@ -130,8 +133,12 @@ $(VENV)/test: $(VENV)/package
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	touch $@
 
-$(VENV)/all: $(VENV)/test
+$(VENV)/backends: $(VENV)/test
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
+	$(BIN)/python -m pip install --quiet --editable ".[jax]"
+	touch $@
+
+$(VENV)/all: $(VENV)/backends
 	$(BIN)/python -m pip install --quiet --editable ".[all]"
 	touch $@
 

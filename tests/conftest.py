@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from contextlib import contextmanager
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,19 +23,39 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # Where libtpu is installed JAX would look for a TPU, and complain that there is none.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # A program of a test runs a few times: it is not worth the time that optimising it would take.
-os.environ["XLA_FLAGS"] = (
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    f"{os.environ.get('XLA_FLAGS', '')}"  # comes last, and so prevails
-)
+FAST_TO_COMPILE = [
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+]
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 
+
+def jax_knows(flag):
+    """Say whether the installed JAX has a flag of XLA; it aborts at one that it does not know."""
+    jaxlib = importlib.util.find_spec("jaxlib")
+    libraries = Path(jaxlib.origin).parent.glob("*jax_common*") if jaxlib else ()
+    for library in libraries:
+        with library.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            if content.find(flag.encode()) >= 0:
+                return True
+    return False
+
+
 if os.environ.get("KERAS_BACKEND") == "jax":
+    # JAX compiles each operation for each shape: half of that time went into these emitters.
+    if jax_knows("xla_cpu_use_fusion_emitters"):
+        FAST_TO_COMPILE.append("--xla_cpu_use_fusion_emitters=false")
     # What JAX compiles is kept for the next module, for the other processes and the next run.
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(ROOT / ".pytest_cache" / "jax")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+if os.environ.get("KERAS_BACKEND") == "torch":
+    # Each process has a core; threads that wait for another turn in circles, and take it from them.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+# What the environment says comes last, and so prevails.
+os.environ["XLA_FLAGS"] = " ".join([*FAST_TO_COMPILE, os.environ.get("XLA_FLAGS", "")])
 
 RUN_FILES = [  # what a training run leaves in its folder
     "config.json",
@@ -184,17 +205,23 @@ def programs_are_compiled_where_they_are_the_claim():
 
 
 @pytest.fixture(autouse=True)
-def programs_are_forgotten(request):
-    """Let JAX forget what it compiled, each hundred tests of ops and layers, each fifty of others.
+def programs_are_forgotten():
+    """Let JAX forget what it compiled, whenever that has become much.
 
     Every program has memory of its own, and maps it: a process with some thousands of them takes
-    gigabytes, and crashes at the number of mappings that Linux allows (vm.max_map_count).
+    gigabytes, and crashes at the number of mappings that Linux allows (65,530; vm.max_map_count).
+    What is forgotten is traced again.
     """
     yield
-    often = 100 if {"ops", "layers"} & set(request.path.parts) else 50
-    if "jax" in sys.modules and next(TESTS_RUN) % often == 0:
+    if "jax" in sys.modules and next(TESTS_RUN) % 25 == 0 and has_many_mappings():
         gc.collect()
         sys.modules["jax"].clear_caches()
+
+
+def has_many_mappings():
+    """Say whether this process has more than 10,000, or a system that does not tell."""
+    maps = Path("/proc/self/maps")
+    return not maps.exists() or maps.read_bytes().count(b"\n") > 10_000
 
 
 @pytest.fixture(scope="session")

@@ -53,11 +53,22 @@ def gradient(function, *inputs):
 
 def gradients_of_weights(layer, function):
     """Return the gradients of `function()`, a scalar, by the path of each trainable weight."""
+    return gradients(layer, function)[1]
+
+
+def gradients(layer, function, *inputs):
+    """Return the gradients of `function(*inputs)`: a list, and those of weights by their paths.
+
+    All are of one program, which JAX compiles in half the time that two take.
+    """
     weights = layer.trainable_weights
 
     def of(*values):
+        given, values = values[: len(inputs)], values[len(inputs) :]
         with keras.StatelessScope(state_mapping=list(zip(weights, values, strict=True))):
-            return function()
+            return function(*given)
 
-    gradients = gradient(of, *(as_numpy(weight) for weight in weights)) if weights else []
-    return {weight.path: g for weight, g in zip(weights, gradients, strict=True)}
+    values = [*inputs, *(as_numpy(weight) for weight in weights)]
+    found = gradient(of, *values) if values else []
+    paths = [weight.path for weight in weights]
+    return found[: len(inputs)], dict(zip(paths, found[len(inputs) :], strict=True))
