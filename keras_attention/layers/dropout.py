@@ -60,8 +60,9 @@ class Dropout(keras.layers.Dropout):
         words = keras.random.randint(
             (*others, -(-width // _MASKS)), 0, _VALUES**_MASKS, seed=self.seed_generator
         )
-        shifted = (ops.right_shift(words, 8 * place) for place in range(_MASKS))
-        parts = [ops.bitwise_and(each, _VALUES - 1) for each in shifted]
-        is_kept = ops.concatenate(parts, axis=-1)[..., :width] >= dropped
+        # Of each byte in its place: to shift it takes longer than everything else
+        places = [_VALUES**place for place in range(_MASKS)]
+        parts = [ops.bitwise_and(words, (_VALUES - 1) * each) >= dropped * each for each in places]
+        is_kept = ops.concatenate(parts, axis=-1)[..., :width]
         scale = _VALUES / (_VALUES - dropped)
         return ops.where(is_kept, inputs * ops.cast(scale, inputs.dtype), 0)

@@ -13,25 +13,38 @@ from keras_attention.types import Array
 def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -> Array:
     """Return −Σ_v q_v ln p_v of each target token, (B, T) float32, in nats.
 
-    Computed as ln Σ_v exp logit_v − Σ_v q_v logit_v, two passes over the logits (B, T, V) beside
-    that of their maximum. The gradient needs only their exponentials, not the logarithm of the
-    softmax, which would be as large again.
+    Computed as ln Σ_v exp logit_v − (1 − ε) logit_y − ε/V Σ_v logit_v. The gradient, p − q, is
+    written out. TensorFlow would otherwise, without XLA, store several more arrays as large as the
+    logits, which takes as long as the product that makes them.
 
     Args:
         y_true: target ids (B, T), y.
         y_pred: logits (B, T, V).
         label_smoothing: ε, with q_y = 1 − ε + ε/V and q_v = ε/V elsewhere.
     """
-    logits = ops.cast(y_pred, "float32")
-    words = logits.shape[-1]
-    # No gather: its gradient is a scatter into zeros (B, T, V).
-    is_right = ops.arange(words) == ops.expand_dims(ops.cast(y_true, "int32"), -1)
-    if label_smoothing > 0:
-        share = label_smoothing / words
-        expected = ops.where(is_right, 1 - label_smoothing + share, share) * logits
-    else:
-        expected = ops.where(is_right, logits, 0.0)
-    return ops.logsumexp(logits, axis=-1) - ops.sum(expected, axis=-1)
+    answers = ops.cast(y_true, "int32")
+    words = y_pred.shape[-1]
+
+    @ops.custom_gradient
+    def losses(logits):
+        peaks = ops.max(logits, axis=-1, keepdims=True)
+        shares = ops.exp(logits - peaks)
+        totals = ops.sum(shares, axis=-1, keepdims=True)
+        right = ops.take_along_axis(logits, ops.expand_dims(answers, -1), axis=-1)
+        expected = (1 - label_smoothing) * right
+        if label_smoothing > 0:
+            expected += label_smoothing * ops.mean(logits, axis=-1, keepdims=True)
+
+        def gradient(*upstreams, upstream=None):  # as `custom_gradient` wants it
+            slopes = upstreams[0] if upstream is None else upstream
+            found = shares * (slopes / totals)
+            if label_smoothing > 0:
+                found -= label_smoothing / words * slopes
+            return found - ops.one_hot(answers, words) * ((1 - label_smoothing) * slopes)
+
+        return ops.log(totals) + peaks - expected, gradient
+
+    return ops.squeeze(losses(ops.cast(y_pred, "float32")), -1)
 
 
 def token_weights(y_true: Array, sample_weight: Array | None = None) -> Array:

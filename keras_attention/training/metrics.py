@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_attention.training.losses import token_weights
+from keras_attention.training.losses import crossentropies, token_weights
 from keras_attention.types import Array
 
 
@@ -18,12 +18,6 @@ class _MeanOverTokens(keras.metrics.Mean):
         # batch with few positions.
         weights = token_weights(y_true, sample_weight)
         super().update_state(ops.reshape(values, (-1,)), ops.reshape(weights, (-1,)))
-
-
-def _answer_logits(y_true, logits):
-    """Return the logits (B, T) of the target tokens; a metric needs no gradient, so it gathers."""
-    answer = ops.expand_dims(ops.cast(y_true, "int32"), -1)
-    return ops.take_along_axis(logits, answer, axis=-1)[..., 0]
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -41,9 +35,7 @@ class MaskedLoss(_MeanOverTokens):
     def update_state(
         self, y_true: Array, y_pred: Array, sample_weight: Array | None = None
     ) -> None:
-        logits = ops.cast(y_pred, "float32")
-        losses = ops.logsumexp(logits, axis=-1) - _answer_logits(y_true, logits)
-        self.take(losses, y_true, sample_weight)
+        self.take(crossentropies(y_true, y_pred), y_true, sample_weight)
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -63,5 +55,8 @@ class MaskedAccuracy(_MeanOverTokens):
         self, y_true: Array, y_pred: Array, sample_weight: Array | None = None
     ) -> None:
         logits = ops.cast(y_pred, "float32")  # of which the loss, too, takes the maximum
-        right = _answer_logits(y_true, logits) >= ops.max(logits, axis=-1)
-        self.take(ops.cast(right, "float32"), y_true, sample_weight)
+        answers = ops.expand_dims(ops.cast(y_true, "int32"), -1)
+        is_right = ops.take_along_axis(logits, answers, axis=-1) >= ops.max(
+            logits, axis=-1, keepdims=True
+        )
+        self.take(ops.cast(is_right, "float32"), y_true, sample_weight)
