@@ -35,7 +35,7 @@ test-backends: $(VENV)/backends
 # The whole suite, before a release: what is everyday, then the rest.
 test-all: test test-rest
 
-# The other backends, then what is thorough: most of an hour.
+# The other backends, then what is thorough.
 test-rest: $(VENV)/all test-backends
 	$(PYTEST) -m "thorough and not slow" $(addprefix tests/,$(LARGE))
 	$(PYTEST) -m "thorough and not slow" $(addprefix --ignore=tests/,$(LARGE))
