@@ -6,7 +6,7 @@ The subpackages and modules, in reading order; each imports only those above it:
 - `menu`: the options that are chosen by name, such as the scores, listed without Keras.
 - `ops`: the mathematics, pure functions over `keras.ops`: masks, scores, soft, hard and local
   lookups, attention with a state, CTC, and the sinusoids of positions.
-- `kernels`: a lookup as one program of a GPU, where that is faster.
+- `kernels`: a lookup on a GPU and a step of Adam as one kernel each.
 - `layers`: thin Keras layers over `ops`: the context-sensitive memory with a choice of scores, and
   every other attention; decoder cells that attend; the blocks of a Transformer.
 - `models`: one paper or tutorial per file: `build_rnn_attention`, `build_bilstm_attention`,

@@ -1,4 +1,4 @@
-"""Where a kernel is faster than what the compiler makes of `keras.ops`."""
+"""Where a kernel is faster than what `keras.ops` become."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,3 +38,12 @@ def kernel_for_lookup(queries: Any, keys: Any, dtype: str) -> Callable[..., Arra
     except ImportError:  # JAX may move Pallas, which it calls experimental
         return None
     return fused_lookup
+
+
+def kernel_for_adam() -> Callable[..., None] | None:
+    """Return `adam_step` on TensorFlow, else None: other backends make one kernel of a step."""
+    if keras.backend.backend() != "tensorflow":
+        return None
+    from keras_attention.kernels.adam_step import adam_step
+
+    return adam_step

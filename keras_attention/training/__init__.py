@@ -4,10 +4,11 @@ from keras_attention.training.callbacks import RunCheckpoint, SeedEachEpoch, Sto
 from keras_attention.training.compile import compile_for_training, uses_xla
 from keras_attention.training.losses import MaskedCrossentropy, token_weights
 from keras_attention.training.metrics import MaskedAccuracy, MaskedLoss
-from keras_attention.training.optimizers import Muon
+from keras_attention.training.optimizers import Adam, Muon
 from keras_attention.training.schedules import WarmUp, vaswani_peak
 
 __all__ = [
+    "Adam",
     "MaskedAccuracy",
     "MaskedCrossentropy",
     "MaskedLoss",

@@ -7,10 +7,10 @@ import numpy as np
 
 from keras_attention.training.losses import MaskedCrossentropy
 from keras_attention.training.metrics import MaskedAccuracy, MaskedLoss
-from keras_attention.training.optimizers import Muon
+from keras_attention.training.optimizers import Adam, Muon
 from keras_attention.training.schedules import WarmUp
 
-OPTIMIZERS = {"adam": keras.optimizers.Adam, "muon": Muon}
+OPTIMIZERS = {"adam": Adam, "muon": Muon}
 
 
 def compile_for_training(

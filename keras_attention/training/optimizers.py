@@ -1,6 +1,6 @@
-"""Muon: gradient descent whose steps turn every direction of a weight matrix by the same amount.
+"""Adam, and Muon, whose steps turn every direction of a weight matrix by the same amount.
 
-M ← μ M + G,  W ← (1 − λ lr) W − lr · 0.2 √max(rows, columns) · orthogonal(G + μ M)
+Muon: M ← μ M + G,  W ← (1 − λ lr) W − lr · 0.2 √max(rows, columns) · orthogonal(G + μ M)
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_attention.kernels import kernel_for_adam
 from keras_attention.types import Array
 
 # Coefficients of the polynomial a x + b x³ + c x⁵ (Jordan et al. 2024): applied five times, it
@@ -20,7 +21,32 @@ _ADAM_STEP = 0.2
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class Muon(keras.optimizers.Adam):
+class Adam(keras.optimizers.Adam):
+    """`keras.optimizers.Adam`, with the same result on every backend, and faster on TensorFlow.
+
+    On TensorFlow the gradient of an embedding is a list with one row for each token of the batch.
+    Keras squares row by row, so the velocity of a token that occurs several times is too small:
+    Σ g² in place of (Σ g)². Here the rows of a token are added first, as JAX and PyTorch do. And a
+    step is one kernel, where Keras' is a dozen operations.
+
+    Args, errors: as for `keras.optimizers.Adam`.
+    """
+
+    def update_step(self, gradient: Array, variable: Any, learning_rate: Array) -> None:
+        gradient = ops.reshape(gradient, variable.shape)  # adds the rows of a token
+        kernel = kernel_for_adam()
+        if kernel is None or self.amsgrad:
+            super().update_step(gradient, variable, learning_rate)
+            return
+        index = self._get_variable_index(variable)
+        moments = self._momentums[index], self._velocities[index]
+        betas = self.beta_1, self.beta_2
+        step = self.iterations + 1
+        kernel(variable, *moments, gradient, learning_rate, step, betas, self.epsilon)
+
+
+@keras.saving.register_keras_serializable("keras_attention")
+class Muon(Adam):
     """Muon for weight matrices, Adam for embeddings, biases and the scales of norms.
 
     The momentum of a matrix is replaced by the nearest matrix whose singular values are all 1,

@@ -1,9 +1,10 @@
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
 from keras_attention.layers import MultiHeadAttention
-from keras_attention.training import Muon
+from keras_attention.training import Adam, Muon, WarmUp
 from keras_attention.training.optimizers import fold, is_matrix, orthogonal
 from tests.numerics import as_numpy
 
@@ -15,6 +16,73 @@ def updated(optimizer, start, gradients):
     for gradient in gradients:
         optimizer.apply([keras.ops.convert_to_tensor(gradient, "float32")], [variable])
     return as_numpy(variable)
+
+
+def adam_by_hand(start, gradients, lr=0.1, betas=(0.9, 0.98), epsilon=1e-6, amsgrad=False):
+    """Kingma and Ba (2015) in float64, in Keras' order: ε stands beside √v, not √v̂."""
+    weights, momentum, velocity, highest = start, 0, 0, 0
+    for t, gradient in enumerate(gradients, start=1):
+        momentum = betas[0] * momentum + (1 - betas[0]) * gradient
+        velocity = betas[1] * velocity + (1 - betas[1]) * gradient**2
+        highest = np.maximum(highest, velocity) if amsgrad else velocity
+        rate = lr * np.sqrt(1 - betas[1] ** t) / (1 - betas[0] ** t)
+        weights = weights - rate * momentum / (np.sqrt(highest) + epsilon)
+    return weights
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+@pytest.mark.parametrize("make", [Adam, Muon])
+def test_a_token_that_repeats_has_the_sum_of_its_gradients(make, amsgrad):
+    """Keras on TensorFlow adds their squares in place of squaring their sum."""
+    factors = np.random.default_rng(7).normal(size=(3, 1, 4, 2))
+    ids = np.array([[[1, 1, 3, 1]], [[3, 2, 2, 1]], [[1, 1, 2, 2]]])
+    gradients = np.zeros((3, 5, 2))
+    for t in range(3):
+        np.add.at(gradients[t], ids[t], factors[t] / factors[t].size)
+    start = np.random.default_rng(8).normal(size=(5, 2))
+    embedding = keras.layers.Embedding(5, 2)
+    model = keras.Sequential([keras.Input((4,), dtype="int32"), embedding])
+    embedding.embeddings.assign(start)
+    optimizer = make(0.1, beta_2=0.98, epsilon=1e-6, amsgrad=amsgrad)
+    model.compile(optimizer, lambda factors, found: ops.mean(factors * found), jit_compile=False)
+    for each in zip(ids, factors, strict=True):
+        model.train_on_batch(*each)
+    expected = adam_by_hand(start, gradients, amsgrad=amsgrad)
+    np.testing.assert_allclose(as_numpy(embedding.embeddings), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("jit_compile", [False, keras.backend.backend() != "torch"])
+def test_adam_of_a_kernel_is_that_of_keras(jit_compile):
+    """Weight decay, clipping, average and schedule included."""
+    options = {"weight_decay": 0.1, "global_clipnorm": 0.5, "use_ema": True}
+    x, y = np.random.default_rng(9).normal(size=(2, 16, 4)).astype("float32")
+    found = []
+    for make in (Adam, keras.optimizers.Adam):
+        keras.utils.set_random_seed(1)
+        model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4)])
+        model.compile(make(WarmUp(0.1, 3), **options), "mse", jit_compile=jit_compile)
+        model.fit(x, y, batch_size=4, epochs=2, shuffle=False, verbose=0)
+        found.append([as_numpy(each) for each in (*model.weights, *model.optimizer.variables)])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a kernel of TensorFlow")
+def test_on_tensorflow_a_step_of_adam_is_one_operation_for_each_variable():
+    import tensorflow as tf
+
+    variables = [keras.Variable(np.ones((3, 4), "float32")) for _ in range(2)]
+    optimizer = Adam(0.1)
+    optimizer.build(variables)
+    step = tf.function(lambda: optimizer.apply([tf.ones((3, 4))] * 2, variables))
+    arrays = [
+        operation.type
+        for operation in step.get_concrete_function().graph.get_operations()
+        if any(output.shape == (3, 4) for output in operation.outputs)
+        or operation.type.startswith("ResourceApply")
+    ]
+    assert {*arrays} <= {"Const", "Identity", "IdentityN", "Reshape", "ResourceApplyAdam"}
+    assert arrays.count("ResourceApplyAdam") == 2
 
 
 def polynomial_of_singular_values(matrix):
