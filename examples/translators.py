@@ -80,6 +80,7 @@ def run(
     Example: `python -m examples.translators spa-eng-rnn --out /tmp/translators`
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")  # as the command line does
     wrong = set(names or ()) - set(RECIPES)
     if wrong:
         raise ValueError(f"a translator is one of {', '.join(RECIPES)}, got {', '.join(wrong)}")

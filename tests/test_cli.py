@@ -31,6 +31,7 @@ def run(monkeypatch, tmp_path, capsys):
     """Return a function that runs the command line in an empty folder: (status, out, err)."""
     # Otherwise it closes the file descriptor that pytest listens to.
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "1")  # so that what it sets is undone
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments, stdin=b""):
@@ -333,6 +334,15 @@ def test_a_folder_that_cannot_be_written_to_is_one_line(run, tmp_path, monkeypat
     assert_one_line(status, errors)
     assert os.strerror(number) in errors
     assert files(tmp_path) == ["small.tsv"]
+
+
+@pytest.mark.parametrize("wanted", [None, "0"])
+def test_tensorflow_multiplies_with_onednn_unless_told_otherwise(run, wanted, monkeypatch):
+    monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
+    if wanted:
+        monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", wanted)
+    run("--help")
+    assert os.environ["TF_ENABLE_ONEDNN_OPTS"] == (wanted or "1")
 
 
 @pytest.mark.thorough

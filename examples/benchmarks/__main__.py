@@ -70,6 +70,8 @@ def run(
     Example: `python -m examples.benchmarks decoding --corpus spa.txt --transformer runs/mine`
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # As the command line does; here for all implementations on TensorFlow
+    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     # Several processes share a GPU: none may take all of its memory at its start
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
