@@ -20,6 +20,7 @@ from keras_attention.layers.feed_forward import FeedForward
 from keras_attention.layers.multi_head_attention import MultiHeadAttention
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops.kv_cache import KVCache
+from keras_attention.ops.precision import precise_dtype
 from keras_attention.types import Array, Shape
 
 
@@ -62,6 +63,18 @@ class _TransformerLayer(WeightedLayer):
             dtype=self.dtype_policy,
         )
         return block(attention, self.norm_first, dtype=self.dtype_policy, name=name)
+
+    # Symbolic outputs. Keras would trace `call` for them, which takes most of the time of building.
+
+    def symbolic_output(self, x):
+        """Return the symbolic output for x (B, T, D)."""
+        return keras.KerasTensor(x.shape, self.compute_dtype)
+
+    def symbolic_weights(self, x, positions):
+        """Return the symbolic weights of x (B, T, D) over some positions."""
+        batch, length, _ = x.shape
+        shape = (batch, self.num_heads, length, positions)
+        return keras.KerasTensor(shape, precise_dtype(self.compute_dtype))
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -132,6 +145,13 @@ class TransformerEncoderLayer(_TransformerLayer):
         x = self.feed_forward(x)
         return (x, weights) if return_attention_scores else x
 
+    def compute_output_spec(
+        self, x: Array, *, return_attention_scores: bool = False, **inputs: Any
+    ) -> Any:
+        del inputs
+        output = self.symbolic_output(x)
+        return (output, self.symbolic_weights(x, x.shape[1])) if return_attention_scores else output
+
 
 @keras.saving.register_keras_serializable("keras_attention")
 class TransformerDecoderLayer(_TransformerLayer):
@@ -192,10 +212,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         return_attention_scores: bool = False,
         return_cache: bool = False,
     ) -> Array | tuple[Any, ...]:
-        if (memory is None) != (self.cross_attention is None):
-            expected = "no memory" if self.cross_attention is None else "a memory (B, S, E)"
-            got = "None" if memory is None else f"one of shape {_shape_of(memory)}"
-            raise ValueError(f"this layer was built to be called with {expected}, got {got}")
+        self._check_memory(memory)
         weights = {}
         x, weights["self_attention"], after = self.self_attention(
             x, cache=cache, return_attention_scores=True, return_cache=True
@@ -208,6 +225,45 @@ class TransformerDecoderLayer(_TransformerLayer):
         returned = [dict(sorted(weights.items()))] if return_attention_scores else []
         returned += [after] if return_cache else []
         return (x, *returned) if returned else x
+
+    def compute_output_spec(
+        self,
+        x: Array,
+        memory: Array | Memory | None = None,
+        *,
+        cache: KVCache | None = None,
+        return_attention_scores: bool = False,
+        return_cache: bool = False,
+        **inputs: Any,
+    ) -> Any:
+        del inputs
+        self._check_memory(memory)
+        slots = x.shape[1] if cache is None else cache.values.shape[2]
+        weights = {"self_attention": self.symbolic_weights(x, slots)}
+        if memory is not None:
+            of_memory = _shape_of(memory)
+            positions = of_memory[2] if isinstance(memory, Memory) else of_memory[1]
+            weights["cross_attention"] = self.symbolic_weights(x, positions)
+        returned: list[Any] = [dict(sorted(weights.items()))] if return_attention_scores else []
+        returned += [self._symbolic_cache(x.shape[0], slots)] if return_cache else []
+        output = self.symbolic_output(x)
+        return (output, *returned) if returned else output
+
+    def _symbolic_cache(self, batch, slots):
+        """Return a symbolic cache."""
+        heads = batch, self.num_heads
+        return KVCache(
+            keras.KerasTensor((*heads, self.key_dim, slots), self.compute_dtype),
+            keras.KerasTensor((*heads, slots, self.key_dim), self.compute_dtype),
+            keras.KerasTensor((batch,), "int32"),
+        )
+
+    def _check_memory(self, memory):
+        """Check that there is a memory if and only if the layer was built with one."""
+        if (memory is None) != (self.cross_attention is None):
+            expected = "no memory" if self.cross_attention is None else "a memory (B, S, E)"
+            got = "None" if memory is None else f"one of shape {_shape_of(memory)}"
+            raise ValueError(f"this layer was built to be called with {expected}, got {got}")
 
     def project_memory(self, memory: Array) -> Memory:
         """Project the encoder's output (B, S, E) once for many calls, as `CrossAttention` does.

@@ -55,6 +55,49 @@ def test_a_decoder_layer_reads_a_sentence_in_parts(lengths, with_memory):
     assert_close(np.concatenate(outputs, axis=1), as_numpy(whole), 1e-5)
 
 
+def kinds(outputs):
+    """Return structure, shapes and dtypes of outputs."""
+    return keras.tree.map_structure(
+        lambda each: (tuple(each.shape), keras.backend.standardize_dtype(each.dtype)), outputs
+    )
+
+
+def symbol(tensor):
+    """Return a symbolic tensor of the same kind."""
+    if tensor is None:  # a memory without a mask
+        return None
+    return keras.KerasTensor(tensor.shape, keras.backend.standardize_dtype(tensor.dtype))
+
+
+IS_JAX = keras.backend.backend() == "jax"
+FLOAT64 = pytest.param("float64", marks=pytest.mark.skipif(IS_JAX, reason="JAX is told to use it"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", FLOAT64])
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_symbolic_outputs_are_as_the_real_ones(dtype, is_asked):
+    """Keras would find them by tracing `call`."""
+    encoder = TransformerEncoderLayer(H, DEPTH, HIDDEN, dtype=dtype)
+    decoder = TransformerDecoderLayer(H, DEPTH, HIDDEN, dtype=dtype)
+    alone = TransformerDecoderLayer(H, DEPTH, HIDDEN, dtype=dtype)
+    x, memory, weights = draw(B, T, Q), draw(B, S, K), {"return_attention_scores": is_asked}
+    all_of_it = {**weights, "return_cache": is_asked}
+    decoder(x, memory)
+    projected, cache = decoder.project_memory(memory), decoder.empty_cache(x, T + 2)
+    cases = [
+        (encoder, (x,), weights),
+        (decoder, (x, memory), {**all_of_it, "attention_mask": MASK}),
+        (decoder, (x, projected), {**all_of_it, "cache": cache}),
+        (alone, (x,), all_of_it),
+    ]
+    for layer, real, options in cases:
+        flags = {name: each for name, each in options.items() if isinstance(each, bool)}
+        tensors = {name: each for name, each in options.items() if name not in flags}
+        inputs, tensors = keras.tree.map_structure(symbol, (real, tensors))
+        found = layer(*inputs, **tensors, **flags)
+        assert kinds(found) == kinds(layer(*real, **options))
+
+
 def test_a_decoder_layer_is_called_as_it_was_built():
     layer, x, memory = TransformerDecoderLayer(H, DEPTH, HIDDEN), draw(B, T, Q), draw(B, S, K)
     layer(x)
