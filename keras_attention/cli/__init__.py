@@ -64,7 +64,7 @@ def _silence_native_logs():
 
 
 def _multiply_with_onednn():
-    """Let TensorFlow multiply with oneDNN on every x86 CPU; by itself only on newer Intels.
+    """Let TensorFlow multiply with oneDNN on every CPU; by itself it asks for AVX-512 VNNI.
 
     Users who want the products of TensorFlow's own kernels set TF_ENABLE_ONEDNN_OPTS to 0.
     """

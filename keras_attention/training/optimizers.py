@@ -25,9 +25,9 @@ class Adam(keras.optimizers.Adam):
     """`keras.optimizers.Adam`, with the same result on every backend, and faster on TensorFlow.
 
     On TensorFlow the gradient of an embedding is a list with one row for each token of the batch.
-    Keras squares row by row, so the velocity of a token that occurs several times is too small:
-    Σ g² in place of (Σ g)². Here the rows of a token are added first, as JAX and PyTorch do. And a
-    step is one kernel, where Keras' is a dozen operations.
+    Keras squares row by row, so the velocity of a token that occurs several times follows Σ g² in
+    place of (Σ g)². Here the rows of a token are added first, as JAX and PyTorch do. And a step is
+    one kernel, where Keras' is a dozen operations.
 
     Args, errors: as for `keras.optimizers.Adam`.
     """
