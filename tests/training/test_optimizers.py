@@ -18,15 +18,18 @@ def updated(optimizer, start, gradients):
     return as_numpy(variable)
 
 
-def adam_by_hand(start, gradients, lr=0.1, betas=(0.9, 0.98), epsilon=1e-6, amsgrad=False):
+RATE, BETAS, EPSILON = 0.1, (0.9, 0.98), 1e-6
+
+
+def adam_by_hand(start, gradients, amsgrad):
     """Kingma and Ba (2015) in float64, in Keras' order: ε stands beside √v, not √v̂."""
     weights, momentum, velocity, highest = start, 0, 0, 0
     for t, gradient in enumerate(gradients, start=1):
-        momentum = betas[0] * momentum + (1 - betas[0]) * gradient
-        velocity = betas[1] * velocity + (1 - betas[1]) * gradient**2
+        momentum = BETAS[0] * momentum + (1 - BETAS[0]) * gradient
+        velocity = BETAS[1] * velocity + (1 - BETAS[1]) * gradient**2
         highest = np.maximum(highest, velocity) if amsgrad else velocity
-        rate = lr * np.sqrt(1 - betas[1] ** t) / (1 - betas[0] ** t)
-        weights = weights - rate * momentum / (np.sqrt(highest) + epsilon)
+        rate = RATE * np.sqrt(1 - BETAS[1] ** t) / (1 - BETAS[0] ** t)
+        weights = weights - rate * momentum / (np.sqrt(highest) + EPSILON)
     return weights
 
 
@@ -43,11 +46,11 @@ def test_a_token_that_repeats_has_the_sum_of_its_gradients(make, amsgrad):
     embedding = keras.layers.Embedding(5, 2)
     model = keras.Sequential([keras.Input((4,), dtype="int32"), embedding])
     embedding.embeddings.assign(start)
-    optimizer = make(0.1, beta_2=0.98, epsilon=1e-6, amsgrad=amsgrad)
+    optimizer = make(RATE, beta_2=BETAS[1], epsilon=EPSILON, amsgrad=amsgrad)
     model.compile(optimizer, lambda factors, found: ops.mean(factors * found), jit_compile=False)
     for each in zip(ids, factors, strict=True):
         model.train_on_batch(*each)
-    expected = adam_by_hand(start, gradients, amsgrad=amsgrad)
+    expected = adam_by_hand(start, gradients, amsgrad)
     np.testing.assert_allclose(as_numpy(embedding.embeddings), expected, rtol=1e-4, atol=1e-5)
 
 
