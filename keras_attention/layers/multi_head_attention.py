@@ -13,7 +13,7 @@ from keras_attention.kernels import kernel_for_lookup
 from keras_attention.layers.base import Attention, Memory
 from keras_attention.layers.dropout import Dropout
 from keras_attention.layers.weights import WeightedLayer
-from keras_attention.ops import lookup, project, scaled_dot
+from keras_attention.ops import lookup, scaled_dot
 from keras_attention.ops.precision import matmul
 from keras_attention.types import Array, Shape
 
@@ -173,8 +173,8 @@ class _Projection(layers.EinsumDense):
     def call(self, inputs: Array, training: bool | None = None) -> Array:
         batch, length, *read = ops.shape(inputs)
         written = self.partial_output_shape[1:]
-        rows = ops.reshape(inputs, (batch, length, math.prod(read)))
-        outputs = project(rows, ops.reshape(self.kernel, (math.prod(read), math.prod(written))))
+        rows = ops.reshape(inputs, (-1, math.prod(read)))
+        outputs = matmul(rows, ops.reshape(self.kernel, (-1, math.prod(written))))
         outputs = ops.reshape(outputs, (batch, length, *written))
         return outputs if self.bias is None else ops.add(outputs, self.bias)
 

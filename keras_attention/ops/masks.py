@@ -80,9 +80,9 @@ def masked_softmax(
     """Turn scores into weights that sum to 1 over the unmasked positions.
 
     Computed in float32, or in float64 for scores of float64. A row with nothing to attend to gets
-    weights 0, never NaN and never a uniform row; its gradients are never NaN either. Written with
-    exp, max and sum: on the TensorFlow backend, XLA cannot compile `keras.ops.softmax` inside a
-    recurrent loop over any axis but the last.
+    weights 0, never NaN and never a uniform row; its gradients are never NaN either. The axis goes
+    last: on the TensorFlow backend, XLA cannot compile `keras.ops.softmax` inside a recurrent loop
+    over any other.
 
     Args:
         scores: numbers of any shape.
@@ -96,11 +96,15 @@ def masked_softmax(
     scores = precise(scores)
     if 0 in scores.shape:  # no backend takes the maximum of nothing
         return scores
+    if temperature != 1.0:
+        scores = scores / temperature
     if mask is not None:
         scores = ops.where(mask, scores, UNREACHABLE)
-    peak = ops.stop_gradient(ops.max(scores, axis=axis, keepdims=True))
-    shares = ops.exp((scores - peak) / temperature)
-    if mask is not None:
-        shares = ops.where(mask, shares, 0.0)
-    total = ops.sum(shares, axis=axis, keepdims=True)
-    return shares / ops.where(total > 0, total, 1.0)
+    weights = _softmax(scores, axis)
+    return weights if mask is None else ops.where(mask, weights, 0.0)
+
+
+def _softmax(scores, axis):
+    if scores.shape[axis] == 1:  # of which Keras warns
+        return ops.ones_like(scores)
+    return ops.moveaxis(ops.softmax(ops.moveaxis(scores, axis, -1)), -1, axis)
