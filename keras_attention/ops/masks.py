@@ -96,15 +96,16 @@ def masked_softmax(
     scores = precise(scores)
     if 0 in scores.shape:  # no backend takes the maximum of nothing
         return scores
-    if temperature != 1.0:
-        scores = scores / temperature
     if mask is not None:
         scores = ops.where(mask, scores, UNREACHABLE)
+    if temperature != 1.0:  # a small one must not make the largest score infinite
+        peak = ops.stop_gradient(ops.max(scores, axis=axis, keepdims=True))
+        scores = (scores - peak) / temperature
     weights = _softmax(scores, axis)
     return weights if mask is None else ops.where(mask, weights, 0.0)
 
 
 def _softmax(scores, axis):
-    if scores.shape[axis] == 1:  # of which Keras warns
-        return ops.ones_like(scores)
+    if scores.shape[axis] == 1:  # Keras would warn; the gradient is 0, not missing
+        return ops.exp(scores - scores)
     return ops.moveaxis(ops.softmax(ops.moveaxis(scores, axis, -1)), -1, axis)

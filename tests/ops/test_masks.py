@@ -85,6 +85,25 @@ def test_large_scores_and_empty_rows_are_finite_in_every_dtype(dtype):
     np.testing.assert_allclose(to_numpy(weights), [[0, 0], [1, 0], [0, 0]])
 
 
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_a_tiny_temperature_finds_the_largest_score(axis):
+    scores = np.zeros((B, T, S), "float32")
+    scores[:, 1, 2] = 3e4
+    mask = ops.ones((B, T, S), "bool")
+    weights = to_numpy(masked_softmax(ops.convert_to_tensor(scores), mask, axis, temperature=1e-36))
+    largest = np.isclose(scores, scores.max(axis, keepdims=True))
+    assert_close(weights, largest / largest.sum(axis, keepdims=True))
+
+
+def test_a_model_over_memories_of_one_slot_trains_without_a_warning():
+    memory = keras.Input((1, 3))
+    scores = keras.layers.Dense(1)(memory)
+    read = ops.sum(masked_softmax(scores, axis=1) * memory, axis=1)
+    model = keras.Model(memory, read)
+    model.compile(loss="mse")  # Keras warns of weights without a gradient
+    assert model.train_on_batch(np.ones((B, 1, 3)), np.zeros((B, 3))) == pytest.approx(1.0)
+
+
 def test_mask_gets_the_rank_of_the_scores():
     scores, heads = ops.zeros((B, T, S)), ops.zeros((B, 7, T, S))
     _, each = some_scores()  # (B, T, S)
