@@ -27,8 +27,8 @@ def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -
 
     @ops.custom_gradient
     def losses(logits):
-        peaks = ops.max(logits, axis=-1, keepdims=True)
-        shares = ops.exp(logits - peaks)
+        logits -= ops.max(logits, axis=-1, keepdims=True)
+        shares = ops.exp(logits)
         totals = ops.sum(shares, axis=-1, keepdims=True)
         right = ops.take_along_axis(logits, ops.expand_dims(answers, -1), axis=-1)
         expected = (1 - label_smoothing) * right
@@ -42,7 +42,7 @@ def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -
                 found -= label_smoothing / words * slopes
             return found - ops.one_hot(answers, words) * ((1 - label_smoothing) * slopes)
 
-        return ops.log(totals) + peaks - expected, gradient
+        return ops.log(totals) - expected, gradient
 
     return ops.squeeze(losses(ops.cast(y_pred, "float32")), -1)
 
