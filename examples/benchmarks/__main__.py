@@ -171,7 +171,7 @@ def measure(wanted, out, **settings):
 
 
 class Bar:
-    """A progress bar: which subject, who does what, and how much is done."""
+    """A progress bar: which subject, who does what, and how much is done; lines in a log."""
 
     def __enter__(self):
         from rich.console import Console
@@ -180,7 +180,7 @@ class Bar:
         columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
         self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
         self._progress.start()
-        self._task = None
+        self._begun, self._task = time.perf_counter(), None
         return self
 
     def __exit__(self, *error):
@@ -200,7 +200,12 @@ class Bar:
 
     def doing(self, what):
         """Say what is done now."""
-        self._progress.update(self._task, description=f"{self._name}: {what}")
+        description = f"{self._name}: {what}"
+        self._progress.update(self._task, description=description)
+        console = self._progress.console
+        if not console.is_terminal:
+            seconds = time.perf_counter() - self._begun
+            console.print(f"{seconds:.0f} s: {description}", highlight=False, markup=False)
 
     def done(self):
         """Count a turn."""

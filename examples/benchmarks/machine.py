@@ -11,6 +11,7 @@ import numpy as np
 PACKAGES = ("keras", "tensorflow", "jax", "keras-hub", "torch", "ctranslate2", "numpy")
 PEAK_SIZE, GPU_PEAK_SIZE, PEAK_REPEATS = 2048, 8192, 6
 GPU_PRODUCTS = 10  # in a row, so that asking for them takes no time of its own
+SLOW = 5.0  # seconds of a product after which one is enough
 
 
 def described(backend):
@@ -96,12 +97,17 @@ def multiply_rate(multiply, prepare=np.asarray, device="cpu", repeats=PEAK_REPEA
             when it returns.
         prepare: makes of a float32 array what is multiplied, on the device; not timed.
         device: name of the device that multiplies.
-        repeats: how often, after once that is not timed.
+        repeats: how often, after once that counts only if it is slow. A CPU without instructions
+            for bfloat16 takes 20 s.
     """
     size, count = (PEAK_SIZE, 1) if is_cpu(device) else (GPU_PEAK_SIZE, GPU_PRODUCTS)
     arrays = np.random.default_rng(0).standard_normal((2, size, size), dtype="float32")
     a, b = map(prepare, arrays)
+    begun = time.perf_counter()
     multiply(a, b, 1)
+    first = time.perf_counter() - begun
+    if first > SLOW:
+        return 2 * size**3 / first
     best = float("inf")
     for _ in range(repeats):
         begun = time.perf_counter()

@@ -87,7 +87,12 @@ def test_a_process_that_fails_is_one_line_and_leaves_nothing_half_written(
     assert run(monkeypatch, "high", "--out", tmp_path) == 1
     said = capsys.readouterr()
     assert "Traceback" not in said.out + said.err
-    (line,) = [line for line in said.err.splitlines() if line.strip()]
+    # Without a terminal there is no bar, but a line for what is done
+    *done, line = [line for line in said.err.splitlines() if line.strip()]
+    assert [each.split(" s: ")[1] for each in done] == [
+        "preparation: sentences, and models to decode with",
+        "high: up: climber",
+    ]
     assert line.startswith(
         "examples.benchmarks: error: climber failed at pool(rnn): FileNotFoundErr"
     )

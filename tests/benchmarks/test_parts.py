@@ -242,6 +242,19 @@ def test_a_matrix_product_is_timed_without_what_prepares_it(monkeypatch, device,
     assert rate == 2 * size**3 * count / 2.0
 
 
+def test_a_very_slow_matrix_product_is_timed_once(monkeypatch):
+    monkeypatch.setattr(machine, "PEAK_SIZE", 2)
+    now, calls = [0.0], []
+    monkeypatch.setattr(machine.time, "perf_counter", lambda: now[0])
+
+    def multiply(a, b, count):
+        now[0] += 2 * machine.SLOW
+        calls.append(count)
+
+    assert machine.multiply_rate(multiply) == 2 * 2**3 / (2 * machine.SLOW)
+    assert calls == [1]
+
+
 def test_the_cores_are_those_that_the_process_may_use(monkeypatch):
     monkeypatch.setattr(machine.os, "sched_getaffinity", lambda process: {3, 5, 7}, raising=False)
     assert machine.cores() == 3
