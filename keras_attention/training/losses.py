@@ -13,9 +13,10 @@ from keras_attention.types import Array
 def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -> Array:
     """Return −Σ_v q_v ln p_v of each target token, (B, T) float32, in nats.
 
-    Computed as ln Σ_v exp logit_v − (1 − ε) logit_y − ε/V Σ_v logit_v. The gradient, p − q, is
-    written out. TensorFlow would otherwise, without XLA, store several more arrays as large as the
-    logits, which takes as long as the product that makes them.
+    Computed as ln Σ_v exp z_v − (1 − ε) z_y − ε/V Σ_v z_v, where z is the logits minus the largest
+    of them: XLA makes one pass over the logits of both sums. The gradient, p − q, is written out.
+    TensorFlow would otherwise, without XLA, store several more arrays as large as the logits, which
+    takes as long as the product that makes them.
 
     Args:
         y_true: target ids (B, T), y.
@@ -27,13 +28,13 @@ def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -
 
     @ops.custom_gradient
     def losses(logits):
-        logits -= ops.max(logits, axis=-1, keepdims=True)
-        shares = ops.exp(logits)
+        centred = logits - ops.max(logits, axis=-1, keepdims=True)
+        shares = ops.exp(centred)
         totals = ops.sum(shares, axis=-1, keepdims=True)
-        right = ops.take_along_axis(logits, ops.expand_dims(answers, -1), axis=-1)
+        right = ops.take_along_axis(centred, ops.expand_dims(answers, -1), axis=-1)
         expected = (1 - label_smoothing) * right
         if label_smoothing > 0:
-            expected += label_smoothing * ops.mean(logits, axis=-1, keepdims=True)
+            expected += label_smoothing * ops.mean(centred, axis=-1, keepdims=True)
 
         def gradient(*upstreams, upstream=None):  # as `custom_gradient` wants it
             slopes = upstreams[0] if upstream is None else upstream

@@ -3,6 +3,7 @@ import json
 import keras
 import numpy as np
 import pytest
+from keras import ops
 
 from keras_attention.training import MaskedAccuracy, MaskedCrossentropy, MaskedLoss
 from tests.numerics import as_numpy, gradient
@@ -246,6 +247,13 @@ def test_the_gradient_is_p_minus_q_and_0_where_there_is_padding(epsilon):
     expected = (p - softened(labels, epsilon)) * is_token[..., None] / is_token.sum()
     (slope,) = gradient(lambda x: MaskedCrossentropy(epsilon)(labels, x), logits)
     np.testing.assert_allclose(slope, expected, rtol=0, atol=1e-7)
+
+
+def test_the_logits_stay_as_they_are():
+    values = np.array([[[1.0, 2.0, 4.0]]], "float32")
+    logits = ops.convert_to_tensor(values.copy())
+    MaskedCrossentropy(0.1)(np.array([[1]]), logits)
+    np.testing.assert_array_equal(as_numpy(logits), values)
 
 
 def test_logits_of_any_size_have_a_finite_loss():
