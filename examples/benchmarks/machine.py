@@ -97,20 +97,19 @@ def multiply_rate(multiply, prepare=np.asarray, device="cpu", repeats=PEAK_REPEA
             when it returns.
         prepare: makes of a float32 array what is multiplied, on the device; not timed.
         device: name of the device that multiplies.
-        repeats: how often, after once that counts only if it is slow. A CPU without instructions
-            for bfloat16 takes 20 s.
+        repeats: how often, after a first time, which counts only if it is slow: PyTorch needs a
+            minute in bfloat16 on a CPU without instructions for it.
     """
     size, count = (PEAK_SIZE, 1) if is_cpu(device) else (GPU_PEAK_SIZE, GPU_PRODUCTS)
     arrays = np.random.default_rng(0).standard_normal((2, size, size), dtype="float32")
     a, b = map(prepare, arrays)
-    begun = time.perf_counter()
-    multiply(a, b, 1)
-    first = time.perf_counter() - begun
-    if first > SLOW:
-        return 2 * size**3 / first
-    best = float("inf")
-    for _ in range(repeats):
+
+    def seconds(count):
         begun = time.perf_counter()
         multiply(a, b, count)
-        best = min(best, time.perf_counter() - begun)
-    return 2 * size**3 * count / best
+        return time.perf_counter() - begun
+
+    first = seconds(1)
+    if first > SLOW:
+        return 2 * size**3 / first
+    return 2 * size**3 * count / min(seconds(count) for _ in range(repeats))

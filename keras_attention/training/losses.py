@@ -14,9 +14,9 @@ def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -
     """Return −Σ_v q_v ln p_v of each target token, (B, T) float32, in nats.
 
     Computed as ln Σ_v exp z_v − (1 − ε) z_y − ε/V Σ_v z_v, where z is the logits minus the largest
-    of them: XLA makes one pass over the logits of both sums. The gradient, p − q, is written out.
-    TensorFlow would otherwise, without XLA, store several more arrays as large as the logits, which
-    takes as long as the product that makes them.
+    of them. Since both sums are over z, XLA computes them in one pass on a GPU. The gradient,
+    p − q, is written out. TensorFlow would otherwise, without XLA, store several more arrays as
+    large as the logits, which takes as long as the product that makes them.
 
     Args:
         y_true: target ids (B, T), y.
