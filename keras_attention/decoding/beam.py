@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from keras import ops, tree
 
 from keras_attention.decoding import logits as on_logits
-from keras_attention.decoding.loop import Carry, shares_memory, until_done
+from keras_attention.decoding.loop import Carry, shares_rows, until_done
 from keras_attention.decoding.options import PADDING, Generated, check_options
 from keras_attention.types import Array
 
@@ -70,8 +70,10 @@ def beam_search(
 
     Args:
         step: `step(tokens, memory, state) → logits, weights, state`, as in the package's docstring;
-            the new state has the shapes and dtypes of the old one. It is called with B·W rows, and
-            as many of the memory unless its attribute `shares_memory` is true.
+            the new state has the shapes and dtypes of the old one. It is called with B·W tokens,
+            and as many rows of memory and state, unless its attribute `shares_rows` is true; then
+            these have B rows, and `step.branch(state, W)` and `step.follow(state, parents)` keep
+            the hypotheses apart.
         memory: what the step attends to; all hypotheses of a sentence share it.
         state: the initial state.
         beam: W, number of hypotheses per sentence.
@@ -95,9 +97,10 @@ def beam_search(
     """
     check_options(beam=beam, max_length=max_length, length_penalty=length_penalty, n_best=n_best)
     batch = ops.shape(tree.flatten(state)[0])[0]
-    state = _repeat(state, beam)
-    if not shares_memory(step):
-        memory = _repeat(memory, beam)
+    shares = shares_rows(step)
+    state = step.branch(state, beam) if shares else _repeat(state, beam)
+    memory = memory if shares else _repeat(memory, beam)
+    follow = step.follow if shares else _reorder
 
     def penalty(length):
         return ((5.0 + length) / 6.0) ** length_penalty
@@ -123,7 +126,7 @@ def beam_search(
         going = ops.where(ends, -math.inf, log_probabilities)
         stays = _places_of_largest(going, beam)
         alive = _Hypotheses(histories, going, going / penalty(max_length)).at(stays)
-        state = _reorder(state, ops.take_along_axis(parents, stays, axis=1))
+        state = follow(state, ops.take_along_axis(parents, stays, axis=1))
         previous = ops.reshape(ops.take_along_axis(tokens, stays, axis=1), (-1,))
 
         # Log probabilities only fall, so no alive hypothesis can exceed its score at length L.

@@ -24,7 +24,8 @@ class Carry(NamedTuple):
 
     Attributes:
         previous: the latest tokens, (B·W,).
-        state: state of the model, a structure of tensors with B·W rows.
+        state: state of the model, a structure of tensors with B·W rows, or B if the step shares
+            them.
         kept: the result so far, a structure of tensors with B rows.
         done: whether each sentence is done, (B,).
     """
@@ -50,8 +51,7 @@ def until_done(
             sentences must not matter.
         step: the model's step. A step with a cache has the methods `slots_of(state)`, which returns
             the number of slots, and `with_slots(state, slots)`, which changes it.
-        given: inputs of every step, a structure of tensors with B·W rows, or B if the step shares
-            its memory.
+        given: inputs of every step, a structure of tensors with as many rows as the state.
         carry: the first `Carry`.
         limit: maximum number of steps.
         reorders: whether each step reorders the rows of the state, as a beam search does.
@@ -68,12 +68,12 @@ def until_done(
         slots = max(slots * MORE, FIRST_SLOTS)
     if most is not None:
         carry = carry._replace(state=step.with_slots(carry.state, most))
-    return _go_on(advance, shares_memory(step), given, carry, position, limit)
+    return _go_on(advance, shares_rows(step), given, carry, position, limit)
 
 
-def shares_memory(step: Any) -> bool:
-    """Return whether the W hypotheses of a sentence share one row of a step's memory."""
-    return getattr(step, "shares_memory", False)
+def shares_rows(step: Any) -> bool:
+    """Return whether the W hypotheses of a sentence share one row of the memory and the state."""
+    return getattr(step, "shares_rows", False)
 
 
 def _go_on(advance, shares, given, carry, position, limit):
@@ -86,10 +86,13 @@ def _go_on(advance, shares, given, carry, position, limit):
     rows = ops.cast(ops.top_k(left, few)[1], "int32")
     width = carry.previous.shape[0] // carry.done.shape[0]
     hypotheses = ops.reshape(rows[:, None] * width + ops.arange(width, dtype="int32"), (-1,))
+    carried = rows if shares else hypotheses
     fewer = Carry(
-        *_take((carry.previous, carry.state), hypotheses), *_take((carry.kept, carry.done), rows)
+        _take(carry.previous, hypotheses),
+        _take(carry.state, carried),
+        *_take((carry.kept, carry.done), rows),
     )
-    given = _take(given, rows if shares else hypotheses)
+    given = _take(given, carried)
     kept = _go_on(advance, shares, given, fewer, position, limit)
     return tree.map_structure(
         lambda every, some: ops.scatter_update(every, rows[:, None], some), carry.kept, kept

@@ -90,7 +90,7 @@ def _decoding(model, max_length, beam, length_penalty):
     """Return a function that translates ids: (B, S) → (B, L)."""
     encode = models.encode(model, slots=max_length)
     step = models.step(model)
-    step = _Step(step.decoder, step.shares_memory)
+    step = _Step(step.decoder, step.shares_rows)
 
     def decode(context):
         encoded = encode(context, training=False)

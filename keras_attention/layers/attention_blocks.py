@@ -37,6 +37,15 @@ class _AttentionBlock(Residual):
             self.attention.build(query_shape, memory_shape)
         self.norm.build(query_shape)
 
+    def _attend_together(self, query, memory):
+        """Attend with queries (B·W, T, D) to a projected memory of B rows, each shared by W."""
+        batch, heads, _, sources = ops.shape(memory.keys)
+        rows, tokens, width = ops.shape(query)
+        read, weights, _ = self.attention.attend(_together(query, batch), memory, [])
+        weights = ops.reshape(weights, (batch, heads, -1, tokens, sources))
+        weights = ops.reshape(ops.swapaxes(weights, 1, 2), (rows, heads, tokens, sources))
+        return ops.reshape(read, (rows, tokens, width)), weights
+
     def get_config(self):
         attention = keras.saving.serialize_keras_object(self.attention)
         return {**super().get_config(), "attention": attention}
@@ -45,6 +54,11 @@ class _AttentionBlock(Residual):
     def from_config(cls, config):
         attention = keras.saving.deserialize_keras_object(config["attention"])
         return cls(**{**config, "attention": attention})
+
+
+def _together(query, batch):
+    """Put the rows that share one of the memory next to each other: (B·W, T, D) → (B, W·T, D)."""
+    return ops.reshape(query, (batch, -1, query.shape[2]))
 
 
 def _check_has_heads(attention):
@@ -117,6 +131,9 @@ class CausalSelfAttention(_AttentionBlock):
     A sentence may also arrive in parts, for example token by token. A `KVCache` then stores the
     projected keys and values of the earlier tokens.
 
+    W hypotheses may share a row of the cache, which `branch_cache` made for them. They have one
+    new token each, and W rows of x that follow each other, (B·W, 1, D).
+
     Args:
         attention: `MultiHeadAttention`.
         norm_first: pre-norm if set, else post-norm.
@@ -164,14 +181,19 @@ class CausalSelfAttention(_AttentionBlock):
         return_attention_scores: bool = False,
         return_cache: bool = False,
     ) -> Array | tuple[Any, ...]:
-        query, length = self.before(x), x.shape[1] or ops.shape(x)[1]
-        memory = self.attention.project_memory(query)
-        if cache is not None:
-            self._check_cache(cache)
-        after = extend_cache(cache, memory.keys, memory.values)
-        mask = causal_mask(length) if cache is None else cache_mask(cache, length)
-        memory = Memory(after.keys, after.values, mask)
-        read, weights, _ = self.attention.attend(query, memory, [])
+        query = self.before(x)
+        if cache is None:
+            memory = self.attention.project_memory(query)
+            after = extend_cache(None, memory.keys, memory.values)
+            memory = memory._replace(mask=causal_mask(x.shape[1] or ops.shape(x)[1]))
+            read, weights, _ = self.attention.attend(query, memory, [])
+        else:
+            self._check_cache(x, cache)
+            together = _together(query, ops.shape(cache.keys)[0])
+            memory = self.attention.project_memory(together)
+            after = extend_cache(cache, memory.keys, memory.values)
+            mask = cache_mask(cache, together.shape[1] or ops.shape(together)[1])
+            read, weights = self._attend_together(query, Memory(after.keys, after.values, mask))
         output = self.after(x, read)
         returned = [weights] if return_attention_scores else []
         returned += [after] if return_cache else []
@@ -183,7 +205,7 @@ class CausalSelfAttention(_AttentionBlock):
         sizes = attention.num_heads, attention.key_dim, attention.value_dim
         return empty_cache(like, *sizes, slots, self.compute_dtype)
 
-    def _check_cache(self, cache):
+    def _check_cache(self, x, cache):
         heads = self.attention.num_heads
         key_dim, value_dim = self.attention.key_dim, self.attention.value_dim
         keys, values = tuple(cache.keys.shape), tuple(cache.values.shape)
@@ -191,6 +213,12 @@ class CausalSelfAttention(_AttentionBlock):
             raise ValueError(
                 f"a cache of this layer has keys (B, {heads}, {key_dim}, P) and values "
                 f"(B, {heads}, P, {value_dim}), got {keys} and {values}"
+            )
+        hypotheses, tokens = cache.seen.shape[1], x.shape[1]
+        if hypotheses != 1 and tokens not in (1, None):
+            raise ValueError(
+                f"{hypotheses} hypotheses that share a cache have one new token each, "
+                f"got x {tuple(x.shape)}"
             )
 
 
@@ -259,20 +287,10 @@ class CrossAttention(_AttentionBlock):
     ) -> Array | tuple[Array, Array]:
         x = self.before(query)
         if isinstance(memory, Memory):
-            read, weights = self._attend(x, memory._replace(mask=attention_mask))
+            read, weights = self._attend_together(x, memory._replace(mask=attention_mask))
         else:
             read, weights = self.attention(
                 x, memory, attention_mask=attention_mask, return_attention_scores=True
             )
         output = self.after(query, read)
         return (output, weights) if return_attention_scores else output
-
-    def _attend(self, query, memory):
-        """Attend with queries (B·W, T, D) to a projected memory of B rows, each shared by W."""
-        batch, heads, _, sources = ops.shape(memory.keys)
-        rows, tokens, width = ops.shape(query)
-        together = ops.reshape(query, (batch, -1, width))  # (B, W·T, D)
-        read, weights, _ = self.attention.attend(together, memory, [])
-        weights = ops.reshape(weights, (batch, heads, -1, tokens, sources))
-        weights = ops.reshape(ops.swapaxes(weights, 1, 2), (rows, heads, tokens, sources))
-        return ops.reshape(read, (rows, tokens, width)), weights

@@ -54,7 +54,7 @@ class SinusoidalPositions(_Positions):
 
     Call arguments:
         x: (B, T, D), D even.
-        start: integers (B,), the position of the first token. Defaults to 0.
+        start: integers (B,), or (1,) for all, the position of the first token. Defaults to 0.
 
     Returns:
         (B, T, D).
@@ -105,7 +105,7 @@ class LearnedPositions(EmbeddingLayer, _Positions):
 
     Call arguments:
         x: (B, T, D).
-        start: integers (B,), the position of the first token. Defaults to 0.
+        start: integers (B,), or (1,) for all, the position of the first token. Defaults to 0.
 
     Returns:
         (B, T, D).
@@ -161,7 +161,7 @@ class PositionalEmbedding(EmbeddingLayer):
 
     Call arguments:
         ids: integers (B, T); with `reverse`, outputs (B, T, D) of the model.
-        start: integers (B,), the position of the first token. Defaults to 0.
+        start: integers (B,), or (1,) for all, the position of the first token. Defaults to 0.
         reverse: whether to return logits instead, computed with the same embedding.
 
     Returns:

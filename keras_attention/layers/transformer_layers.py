@@ -245,17 +245,19 @@ class TransformerDecoderLayer(_TransformerLayer):
             positions = of_memory[2] if isinstance(memory, Memory) else of_memory[1]
             weights["cross_attention"] = self.symbolic_weights(x, positions)
         returned: list[Any] = [dict(sorted(weights.items()))] if return_attention_scores else []
-        returned += [self._symbolic_cache(x.shape[0], slots)] if return_cache else []
+        returned += [self._symbolic_cache(x, cache, slots)] if return_cache else []
         output = self.symbolic_output(x)
         return (output, *returned) if returned else output
 
-    def _symbolic_cache(self, batch, slots):
-        """Return a symbolic cache."""
+    def _symbolic_cache(self, x, before, slots):
+        """Return the symbolic cache that follows another one."""
+        batch, hypotheses = (x.shape[0], 1) if before is None else before.seen.shape[:2]
         heads = batch, self.num_heads
         return KVCache(
             keras.KerasTensor((*heads, self.key_dim, slots), self.compute_dtype),
             keras.KerasTensor((*heads, slots, self.key_dim), self.compute_dtype),
             keras.KerasTensor((batch,), "int32"),
+            keras.KerasTensor((batch, hypotheses, slots), "bool"),
         )
 
     def _check_memory(self, memory):

@@ -25,7 +25,7 @@ import keras
 from keras import ops, tree
 
 from keras_attention.layers import PositionalEmbedding
-from keras_attention.models.caches import cached_layers, slots_of, with_slots
+from keras_attention.models.caches import branch, cached_layers, follow, slots_of, with_slots
 from keras_attention.models.transformer import ProjectedMemory, decoder_with_caches
 from keras_attention.types import Array
 
@@ -74,7 +74,7 @@ def step(model: keras.Model) -> "Step":
     """Return the view of a model of this package that decodes one token, a `Step`."""
     decoder = model.get_layer("decoder")
     if cached_layers(decoder):
-        return Step(decoder_with_caches(decoder), shares_memory=True)
+        return Step(decoder_with_caches(decoder), shares_rows=True)
     return Step(decoder)
 
 
@@ -103,8 +103,10 @@ class Step(keras.layers.Layer):
 
     Args:
         decoder: the layer "decoder" of a model; for a Transformer, its view with caches.
-        shares_memory: whether W tokens that follow each other may share a row of the memory, as the
-            hypotheses of a beam do; there are then B·W tokens for B rows.
+        shares_rows: whether W tokens that follow each other may share a row of the memory and of
+            the state, as the hypotheses of a beam do; there are then B·W tokens for B rows. Such a
+            state comes from `branch(state, W)`, and `follow(state, parents)` reorders its
+            hypotheses.
 
     Call arguments:
         tokens: ids (B,), the previous tokens.
@@ -118,10 +120,11 @@ class Step(keras.layers.Layer):
     """
 
     slots_of, with_slots = staticmethod(slots_of), staticmethod(with_slots)
+    branch, follow = staticmethod(branch), staticmethod(follow)
 
-    def __init__(self, decoder: keras.Model, shares_memory: bool = False, **kwargs: Any):
+    def __init__(self, decoder: keras.Model, shares_rows: bool = False, **kwargs: Any):
         super().__init__(**kwargs)
-        self.decoder, self.shares_memory = decoder, shares_memory
+        self.decoder, self.shares_rows = decoder, shares_rows
         self.built = True
 
     def call(

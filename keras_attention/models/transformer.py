@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
-from keras import layers
+from keras import layers, ops
 
 from keras_attention.layers import (
     PositionalEmbedding,
@@ -172,7 +172,7 @@ def decoder_with_caches(decoder: keras.Model) -> keras.Model:
     """
     stack = [layer for layer in decoder.layers if not isinstance(layer, layers.InputLayer)]
     memory = ProjectedMemory(decoder)(decoder.input["memory"])
-    return _build_decoder(stack, memory, cache_inputs(cached_layers(decoder)))
+    return _build_decoder(stack, memory, cache_inputs(cached_layers(decoder), None))
 
 
 class ProjectedMemory(layers.Layer):
@@ -219,7 +219,7 @@ def _build_decoder(stack, memory, caches=()):
     else:
         memories = [memory["values"]] * len(stack)
     embed, *stack = stack
-    x = embed(target, start=caches[0].length if caches else None)
+    x = embed(target, start=ops.take(caches[0].length, [0]) if caches else None)
     before, memories = iter(of_one_length(caches)), iter(memories)
     after, cross, own = [], [], []
     for layer in stack:

@@ -23,9 +23,11 @@ from keras_attention.ops.hard import (
 )
 from keras_attention.ops.kv_cache import (
     KVCache,
+    branch_cache,
     cache_mask,
     empty_cache,
     extend_cache,
+    follow_cache,
     resize_cache,
 )
 from keras_attention.ops.local import gaussian, local_lookup, predicted_centres, window
@@ -53,6 +55,7 @@ __all__ = [
     "additive",
     "addressing",
     "align_mask",
+    "branch_cache",
     "cache_mask",
     "causal_mask",
     "concat",
@@ -65,6 +68,7 @@ __all__ = [
     "empty_cache",
     "entropy",
     "extend_cache",
+    "follow_cache",
     "gated_update",
     "gaussian",
     "general",

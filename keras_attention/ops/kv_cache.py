@@ -1,6 +1,10 @@
 """A key/value cache: the projected keys and values of the tokens so far, with slots for more.
 
 Token i is stored in slot i, counted from 0, so that each token is projected only once.
+
+The W hypotheses of a beam search share a cache. Their tokens form a tree: token i of hypothesis w
+is stored in slot i·W + w, and `seen` marks the slots that lead to each hypothesis. A hypothesis
+that continues another one takes over its row of `seen`; the keys and values stay where they are.
 """
 
 from typing import NamedTuple
@@ -16,12 +20,15 @@ class KVCache(NamedTuple):
     Attributes:
         keys: (B, H, K, P), projected for all heads, with P slots.
         values: (B, H, P, K).
-        length: integers (B,), the number of filled slots, equal for all sentences.
+        length: integers (B,), the number of tokens so far, equal for all sentences.
+        seen: booleans (B, W, P), the slots with the tokens of each hypothesis. Outside a beam
+            search W is 1, and these are the first slots.
     """
 
     keys: Array
     values: Array
     length: Array
+    seen: Array
 
 
 def empty_cache(
@@ -40,8 +47,12 @@ def empty_cache(
     first = (slice(None), *(0,) * (len(like.shape) - 1))
     length = ops.zeros_like(like[first], dtype="int32")
     zero = ops.reshape(ops.cast(length, dtype), (-1, 1, 1, 1))
-    keys = ops.tile(zero, (1, num_heads, key_dim, slots))
-    return KVCache(keys, ops.tile(zero, (1, num_heads, slots, value_dim)), length)
+    return KVCache(
+        ops.tile(zero, (1, num_heads, key_dim, slots)),
+        ops.tile(zero, (1, num_heads, slots, value_dim)),
+        length,
+        ops.tile(zero[..., 0] > 0, (1, 1, slots)),
+    )
 
 
 def extend_cache(cache: KVCache | None, keys: Array, values: Array) -> KVCache:
@@ -49,21 +60,48 @@ def extend_cache(cache: KVCache | None, keys: Array, values: Array) -> KVCache:
 
     Args:
         cache: the cache of the earlier tokens, with at least T free slots. None: start a new one.
-        keys: of the new tokens.
+        keys: of the new tokens. They follow each other; or, if W hypotheses share the cache, T is
+            W, and each hypothesis gets one of them.
         values: of the new tokens.
 
     Returns:
         A cache with all tokens; a new one has exactly T slots.
     """
-    tokens = ops.sum(ops.ones_like(values[:, 0, :, 0], dtype="int32"), axis=1)
+    ones = ops.ones_like(values[:, 0, :, 0], dtype="int32")
+    tokens = ops.sum(ones, axis=1)
     if cache is None:
-        return KVCache(keys, values, tokens)
-    start = cache.length[0]
+        return KVCache(keys, values, tokens, ones[:, None] > 0)
+    hypotheses, start = cache.seen.shape[1], _first_free_slot(cache)
     return KVCache(
-        _store(cache.keys, keys, start, axis=3),
-        _store(cache.values, values, start, axis=2),
-        cache.length + tokens,
+        _store(cache.keys, keys, start, 3, hypotheses),
+        _store(cache.values, values, start, 2, hypotheses),
+        cache.length + tokens // hypotheses,
+        ops.logical_or(cache.seen, _own_slots(cache, ops.shape(values)[2] - 1)),
     )
+
+
+def branch_cache(cache: KVCache, hypotheses: int) -> KVCache:
+    """Let W hypotheses, which all begin with the tokens so far, share each row of a cache.
+
+    Args:
+        cache: a cache of one hypothesis, with P slots.
+        hypotheses: W.
+
+    Returns:
+        A cache with P·W slots.
+    """
+    cache = resize_cache(cache, cache.values.shape[2] * hypotheses)
+    return cache._replace(seen=ops.repeat(cache.seen, hypotheses, axis=1))
+
+
+def follow_cache(cache: KVCache, parents: Array) -> KVCache:
+    """Let each hypothesis go on from another one of its sentence.
+
+    Args:
+        cache: a cache of W hypotheses.
+        parents: integers (B, W), the hypotheses whose tokens they take over.
+    """
+    return cache._replace(seen=ops.take_along_axis(cache.seen, parents[:, :, None], axis=1))
 
 
 def resize_cache(cache: KVCache, slots: int) -> KVCache:
@@ -74,9 +112,12 @@ def resize_cache(cache: KVCache, slots: int) -> KVCache:
         if more < 0:
             kept = (*axis * (slice(None),), slice(slots))
             return tensor[kept]
-        return ops.pad(tensor, [(0, more if each == axis else 0) for each in range(4)])
+        ranks = range(len(tensor.shape))
+        return ops.pad(tensor, [(0, more if each == axis else 0) for each in ranks])
 
-    return KVCache(resize(cache.keys, 3), resize(cache.values, 2), cache.length)
+    return KVCache(
+        resize(cache.keys, 3), resize(cache.values, 2), cache.length, resize(cache.seen, 2)
+    )
 
 
 def cache_mask(cache: KVCache, tokens: int) -> Array:
@@ -84,25 +125,40 @@ def cache_mask(cache: KVCache, tokens: int) -> Array:
 
     Args:
         cache: the cache of the earlier tokens.
-        tokens: T, the number of new tokens.
+        tokens: T, the number of new tokens, as for `extend_cache`.
 
     Returns:
-        Booleans (1, T, P): each token may attend to itself and to all earlier tokens.
+        Booleans (B, T, P): each token may attend to itself and to all tokens before it.
 
     Example:
     >>> import numpy as np
-    >>> cache = KVCache(np.zeros((1, 1, 2, 5)), np.zeros((1, 1, 5, 2)), np.array([1]))
+    >>> cache = empty_cache(np.zeros((1,)), 1, 2, 2, slots=5, dtype="float32")
+    >>> cache = extend_cache(cache, np.zeros((1, 1, 2, 1)), np.zeros((1, 1, 1, 2)))
     >>> ops.convert_to_numpy(cache_mask(cache, 2)[0]).astype(int).tolist()
     [[1, 1, 0, 0, 0], [1, 1, 1, 0, 0]]
     """
-    slots = ops.arange(ops.shape(cache.values)[2], dtype="int32")
-    own = cache.length[0] + ops.arange(tokens, dtype="int32")
-    return (slots[None, :] <= own[:, None])[None]
+    last = ops.arange(tokens, dtype="int32")[:, None]
+    return ops.logical_or(cache.seen, _own_slots(cache, last))
 
 
-def _store(stored, new, start, axis):
+def _first_free_slot(cache):
+    return cache.length[0] * cache.seen.shape[1]
+
+
+def _own_slots(cache, last):
+    """Return which slots get the next tokens: the one of each hypothesis, (W, P).
+
+    Of a single hypothesis, those from the first to the one with the number `last`, (…, P).
+    """
+    slots = ops.arange(ops.shape(cache.values)[2], dtype="int32") - _first_free_slot(cache)
+    if (hypotheses := cache.seen.shape[1]) > 1:
+        return slots == ops.arange(hypotheses, dtype="int32")[:, None]
+    return ops.logical_and(slots >= 0, slots <= last)
+
+
+def _store(stored, new, start, axis, hypotheses):
     """Write T tokens into the slots from `start` on."""
-    if new.shape[axis] == 1:  # in place: a compiled loop does not copy the cache
+    if new.shape[axis] == hypotheses:  # in place: a compiled loop does not copy the cache
         at = [0] * 4
         at[axis] = start
         return ops.slice_update(stored, at, new)

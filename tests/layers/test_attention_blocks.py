@@ -11,7 +11,7 @@ from keras_attention.layers import (
     GlobalSelfAttention,
     MultiHeadAttention,
 )
-from keras_attention.ops import KVCache
+from keras_attention.ops import KVCache, branch_cache, follow_cache
 from tests.contract import MASK, B, K, Q, S, call
 from tests.numerics import as_numpy, assert_close, gradient
 
@@ -217,9 +217,11 @@ def test_dropout_inside_a_model_in_training_and_not_otherwise(kind, dropouts):
 
 def noisy_cache(block, slots):
     """Return an empty cache in whose slots there is noise, which must not matter."""
-    keys, values, length = block.empty_cache(draw(B, T), slots)
-    noise = [ops.convert_to_tensor(1e3 * draw(*each.shape)) for each in (keys, values)]
-    return KVCache(*noise, length)
+    cache = block.empty_cache(draw(B, T), slots)
+    keys, values = (
+        ops.convert_to_tensor(1e3 * draw(*each.shape)) for each in (cache.keys, cache.values)
+    )
+    return cache._replace(keys=keys, values=values)
 
 
 each_parting = pytest.mark.parametrize(
@@ -261,6 +263,37 @@ def test_a_whole_sentence_leaves_a_full_cache():
     _, cache = block(x, cache=block.empty_cache(x, T), return_cache=True)
     for one, other in zip(kept, cache, strict=True):
         assert_close(one, as_numpy(other))
+
+
+@each_order
+def test_hypotheses_that_share_a_cache_attend_as_if_each_had_its_own(norm_first):
+    hypotheses, slots = 3, 4
+    x = draw(B * hypotheses, T, Q)
+    block = stirred(make("causal", norm_first), x)
+    shared = branch_cache(noisy_cache(block, slots), hypotheses)
+    own = block.empty_cache(x, slots)
+    options = {"return_attention_scores": True, "return_cache": True}
+    for t in range(slots):
+        parents = np.random.default_rng(t).integers(0, hypotheses, (B, hypotheses))
+        shared = follow_cache(shared, ops.convert_to_tensor(parents.astype("int32")))
+        rows = (parents + hypotheses * np.arange(B)[:, None]).reshape(-1)
+        own = KVCache(*(ops.take(each, rows, axis=0) for each in own))
+        token = x[:, t : t + 1]
+        output, looked, shared = block(token, cache=shared, **options)
+        expected, expected_looks, own = block(token, cache=own, **options)
+        assert_close(output, as_numpy(expected), 1e-5)
+        seen = as_numpy(shared.seen).reshape(B * hypotheses, -1) > 0
+        for row, slots_of_row in enumerate(seen):
+            found = as_numpy(looked)[row, :, 0]
+            assert_close(found[:, slots_of_row], as_numpy(expected_looks)[row, :, 0, : t + 1], 1e-6)
+            assert (found[:, ~slots_of_row] == 0).all()
+
+
+def test_hypotheses_that_share_a_cache_have_one_token_each():
+    x, block = draw(2 * B, T, Q), make("causal")
+    cache = branch_cache(block.empty_cache(draw(B, T), T), 2)
+    with pytest.raises(ValueError, match=f"one new token each, got x .*{T}"):
+        block(x, cache=cache)
 
 
 @pytest.mark.parametrize(

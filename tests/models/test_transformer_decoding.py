@@ -32,7 +32,8 @@ def test_a_cache_with_just_enough_slots_equals_teacher_forcing(options):
             assert as_numpy(cache.length).tolist() == B * [t + 1]
 
 
-def test_hypotheses_may_change_places_in_the_middle():
+@pytest.mark.parametrize("shared", [False, True])
+def test_hypotheses_may_change_places_in_the_middle(shared):
     """As beam search has it: three beginnings of one sentence, of which two go on."""
     model, inputs = stirred(), sentences()
     context = np.repeat(inputs["context"][:1], B, axis=0)
@@ -45,13 +46,13 @@ def test_hypotheses_may_change_places_in_the_middle():
         ],
         axis=1,
     )
-    encoded, step = (
-        models.encode(model, slots=T)(ops.convert_to_tensor(context)),
-        models.step(model),
-    )
-    state = encoded["state"]
+    step = models.step(model)
+    encoded = models.encode(model, slots=T)(ops.array(context[:1] if shared else context))
+    state = step.branch(encoded["state"], B) if shared else encoded["state"]
     for t in range(T):
-        if t == middle:
+        if t == middle and shared:
+            state = step.follow(state, ops.array(parents[None], dtype="int32"))
+        elif t == middle:
             state = tree.map_structure(lambda x: ops.take(x, parents, axis=0), state)
         tokens = ops.convert_to_tensor(target[:, t])
         logits, _, state = step(tokens, encoded["memory"], state)
