@@ -141,7 +141,7 @@ def beam_search(
         kept=_beginnings(batch, beam, max_length),
         done=ops.zeros((batch,), dtype="bool"),
     )
-    alive, ended = until_done(advance, step, memory, first, max_length, reorders=True)
+    alive, ended = until_done(advance, step, memory, first, max_length, branches=shares)
     return _results(ended, alive, n_best)
 
 

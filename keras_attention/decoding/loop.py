@@ -16,7 +16,7 @@ from keras_attention.types import Array
 FEWER, MORE = 4, 2  # the factors by which the batch shrinks and the cache grows
 # Each loop costs compile time, which smaller batches or fewer slots would not save.
 FEWEST_SENTENCES, FIRST_SLOTS = 8, 64
-FIRST_SLOTS_OF_A_BEAM = 16  # each step copies those of all hypotheses
+FIRST_SLOTS_OF_A_BEAM = 16  # each hypothesis reads those of all
 
 
 class Carry(NamedTuple):
@@ -42,7 +42,7 @@ def until_done(
     given: Any,
     carry: Carry,
     limit: int,
-    reorders: bool = False,
+    branches: bool = False,
 ) -> Any:
     """Advance until all sentences are done or the limit is reached.
 
@@ -54,14 +54,14 @@ def until_done(
         given: inputs of every step, a structure of tensors with as many rows as the state.
         carry: the first `Carry`.
         limit: maximum number of steps.
-        reorders: whether each step reorders the rows of the state, as a beam search does.
+        branches: whether the hypotheses of a beam search share the slots of a cache.
 
     Returns:
         The `kept` of the last carry.
     """
     position = ops.convert_to_tensor(0, dtype="int32")
     most = step.slots_of(carry.state) if hasattr(step, "slots_of") else None
-    slots = FIRST_SLOTS_OF_A_BEAM if reorders else FIRST_SLOTS
+    slots = FIRST_SLOTS_OF_A_BEAM if branches else FIRST_SLOTS
     while most is not None and slots < min(most, limit):
         carry = carry._replace(state=step.with_slots(carry.state, slots))
         position, carry = _advance(advance, given, carry, position, slots)

@@ -17,9 +17,7 @@ def cached_layers(model: keras.Model) -> list[keras.layers.Layer]:
     return [layer for layer in model.layers if isinstance(layer, kinds)]
 
 
-def cache_inputs(
-    layers: Sequence[keras.layers.Layer], hypotheses: int | None = 1
-) -> list[KVCache]:
+def cache_inputs(layers: Sequence[keras.layers.Layer], hypotheses: int | None = 1) -> list[KVCache]:
     """Return one symbolic cache per layer, with any number of slots.
 
     Args:
@@ -42,16 +40,16 @@ def cache_inputs(
     return caches
 
 
-def of_one_length(caches: Sequence[KVCache]) -> list[KVCache]:
+def of_the_same_tokens(caches: Sequence[KVCache]) -> list[KVCache]:
     """Return the caches, all with the length and the seen slots of the first.
 
     All caches store the same tokens. Sharing these tensors lets a program for several chips fetch
     them only once.
     """
     for cache in caches:  # Keras 3.13 takes no input of which nothing is made.
-        ops.copy(cache.length), ops.copy(cache.seen)
-    first = caches[0] if caches else None
-    return [cache._replace(length=first.length, seen=first.seen) for cache in caches]
+        ops.copy(cache.length)
+        ops.copy(cache.seen)
+    return [cache._replace(length=caches[0].length, seen=caches[0].seen) for cache in caches]
 
 
 def slots_of(state: Any) -> int | None:

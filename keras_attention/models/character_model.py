@@ -18,7 +18,7 @@ from keras_attention.layers import (
     TokenEmbedding,
     TransformerDecoderLayer,
 )
-from keras_attention.models.caches import cache_inputs, cached_layers, of_one_length
+from keras_attention.models.caches import cache_inputs, cached_layers, of_the_same_tokens
 from keras_attention.models.encoder_decoder import check_sizes
 from keras_attention.types import Array
 
@@ -158,7 +158,7 @@ def _build_decoder(stack, caches=()):
     else:
         x, state, after = _convolve(layer, ids, caches[0].length if caches else None)
     state["caches"], after["caches"] = list(caches), []
-    weights, before = [], iter(of_one_length(caches))
+    weights, before = [], iter(of_the_same_tokens(caches))
     for each in stack:
         if isinstance(each, (CausalSelfAttention, TransformerDecoderLayer)):
             x, attended, cache = each(

@@ -18,7 +18,7 @@ from keras_attention.layers import (
     TransformerEncoderLayer,
 )
 from keras_attention.layers.base import Memory
-from keras_attention.models.caches import cache_inputs, cached_layers, of_one_length
+from keras_attention.models.caches import cache_inputs, cached_layers, of_the_same_tokens
 from keras_attention.models.encoder_decoder import check_sizes, inputs_like, join
 from keras_attention.ops import padding_mask
 from keras_attention.types import Array
@@ -220,7 +220,7 @@ def _build_decoder(stack, memory, caches=()):
         memories = [memory["values"]] * len(stack)
     embed, *stack = stack
     x = embed(target, start=ops.take(caches[0].length, [0]) if caches else None)
-    before, memories = iter(of_one_length(caches)), iter(memories)
+    before, memories = iter(of_the_same_tokens(caches)), iter(memories)
     after, cross, own = [], [], []
     for layer in stack:
         if isinstance(layer, TransformerDecoderLayer):

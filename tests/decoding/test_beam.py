@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attention.decoding import beam_search, generate
+from keras_attention import models
+from keras_attention.decoding import beam_search, generate, loop
 from tests.decoding import toys
 from tests.decoding.toys import END, Fixed, Speller
 
@@ -96,6 +97,31 @@ def test_a_beam_of_1_is_greedy_decoding(length, end):
     np.testing.assert_array_equal(beam.finished[:, 0], greedy.finished)
     np.testing.assert_allclose(beam.log_probabilities[:, 0], greedy.log_probabilities, atol=1e-5)
     np.testing.assert_allclose(beam.scores[:, 0], greedy.scores, atol=1e-5)
+
+
+def test_hypotheses_that_share_a_row_of_the_cache_find_what_those_with_their_own_find(monkeypatch):
+    monkeypatch.setattr(loop, "FEWEST_SENTENCES", 1)  # so that sentences leave the batch
+    model = models.build_transformer(
+        23, 29, units=16, num_layers=2, num_heads=2, feed_forward_dim=19
+    )
+    rng = np.random.default_rng(2)
+    for weight in model.weights:  # so that the hypotheses differ and change places
+        if len(weight.shape) > 1:
+            weight.assign(rng.normal(0, 0.6, weight.shape))
+    model.weights[-1].assign(np.eye(29)[END] * 2)
+    context = rng.integers(4, 23, (9, 7))
+    encoded = models.encode(model, slots=11)(ops.convert_to_tensor(context))
+    step = models.step(model)
+    shared, own = (
+        toys.as_numpy(
+            beam_search(each, encoded["memory"], encoded["state"], beam=3, max_length=11, n_best=3)
+        )
+        for each in (step, models.Step(step.decoder))
+    )
+    for one, other in zip(shared, own, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+    assert len(np.unique(shared.tokens.reshape(27, 11), axis=0)) > 14
+    assert 0 < shared.finished.mean() < 1
 
 
 def test_a_larger_penalty_prefers_longer_sentences():
