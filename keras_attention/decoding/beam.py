@@ -97,10 +97,7 @@ def beam_search(
     """
     check_options(beam=beam, max_length=max_length, length_penalty=length_penalty, n_best=n_best)
     batch = ops.shape(tree.flatten(state)[0])[0]
-    shares = shares_rows(step)
-    state = step.branch(state, beam) if shares else _repeat(state, beam)
-    memory = memory if shares else _repeat(memory, beam)
-    follow = step.follow if shares else _reorder
+    memory, state, follow = _branch(step, memory, state, beam)
 
     def penalty(length):
         return ((5.0 + length) / 6.0) ** length_penalty
@@ -141,8 +138,15 @@ def beam_search(
         kept=_beginnings(batch, beam, max_length),
         done=ops.zeros((batch,), dtype="bool"),
     )
-    alive, ended = until_done(advance, step, memory, first, max_length, branches=shares)
+    alive, ended = until_done(advance, step, memory, first, max_length, branches=True)
     return _results(ended, alive, n_best)
+
+
+def _branch(step: Any, memory, state, beam):
+    """Return memory and state for W hypotheses, and what lets these go on from their parents."""
+    if shares_rows(step):
+        return memory, step.branch(state, beam), step.follow
+    return _repeat(memory, beam), _repeat(state, beam), _reorder
 
 
 def _beginnings(batch, beam, max_length):

@@ -52,6 +52,11 @@ def of_the_same_tokens(caches: Sequence[KVCache]) -> list[KVCache]:
     return [cache._replace(length=caches[0].length, seen=caches[0].seen) for cache in caches]
 
 
+def next_position(caches: Sequence[KVCache]) -> Array | None:
+    """Return the position of the next token, (1,), the same for all sentences; None: the first."""
+    return ops.take(caches[0].length, [0]) if caches else None
+
+
 def slots_of(state: Any) -> int | None:
     """Return the slots of each hypothesis in the caches of a state; None if it has no caches."""
     is_cached = isinstance(state, (list, tuple)) and state and isinstance(state[0], KVCache)

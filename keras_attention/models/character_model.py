@@ -18,7 +18,12 @@ from keras_attention.layers import (
     TokenEmbedding,
     TransformerDecoderLayer,
 )
-from keras_attention.models.caches import cache_inputs, cached_layers, of_the_same_tokens
+from keras_attention.models.caches import (
+    cache_inputs,
+    cached_layers,
+    next_position,
+    of_the_same_tokens,
+)
 from keras_attention.models.encoder_decoder import check_sizes
 from keras_attention.types import Array
 
@@ -156,7 +161,7 @@ def _build_decoder(stack, caches=()):
     if "lstm" in layer:
         x, state, after = _recur(layer, ids)
     else:
-        x, state, after = _convolve(layer, ids, caches[0].length if caches else None)
+        x, state, after = _convolve(layer, ids, next_position(caches))
     state["caches"], after["caches"] = list(caches), []
     weights, before = [], iter(of_the_same_tokens(caches))
     for each in stack:

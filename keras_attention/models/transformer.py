@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
-from keras import layers, ops
+from keras import layers
 
 from keras_attention.layers import (
     PositionalEmbedding,
@@ -18,7 +18,12 @@ from keras_attention.layers import (
     TransformerEncoderLayer,
 )
 from keras_attention.layers.base import Memory
-from keras_attention.models.caches import cache_inputs, cached_layers, of_the_same_tokens
+from keras_attention.models.caches import (
+    cache_inputs,
+    cached_layers,
+    next_position,
+    of_the_same_tokens,
+)
 from keras_attention.models.encoder_decoder import check_sizes, inputs_like, join
 from keras_attention.ops import padding_mask
 from keras_attention.types import Array
@@ -219,7 +224,7 @@ def _build_decoder(stack, memory, caches=()):
     else:
         memories = [memory["values"]] * len(stack)
     embed, *stack = stack
-    x = embed(target, start=ops.take(caches[0].length, [0]) if caches else None)
+    x = embed(target, start=next_position(caches))
     before, memories = iter(of_the_same_tokens(caches)), iter(memories)
     after, cross, own = [], [], []
     for layer in stack:

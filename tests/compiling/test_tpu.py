@@ -90,12 +90,10 @@ def test_every_chip_holds_the_weights_and_all_gradients_are_summed(programs, nam
 def test_the_whole_loop_of_decoding_is_one_program(programs, name):
     decoding = programs[name, "decoding"]
     assert LENGTH in decoding["loops"]
-    # All that the chips say to one another, a number each, once a token: whether all sentences have
-    # ended, and where the cache is written, which one chip knows
-    numbers = 2 if name == "transformer" else 1
+    # All that the chips say to one another, once a token: whether all sentences have ended
     (said,) = decoding["collectives"]
-    assert (said["kind"], said["count"], said["runs"]) == ("all-reduce", numbers, numbers * LENGTH)
-    assert said["bytes"] == 4 * numbers * LENGTH
+    assert (said["kind"], said["count"], said["runs"]) == ("all-reduce", 1, LENGTH)
+    assert said["bytes"] == 4 * LENGTH
 
 
 def test_the_operations_of_the_rnn_are_those_of_its_matrices(programs):
