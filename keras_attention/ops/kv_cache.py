@@ -83,6 +83,8 @@ def extend_cache(cache: KVCache | None, keys: Array, values: Array) -> KVCache:
 def branch_cache(cache: KVCache, hypotheses: int) -> KVCache:
     """Let W hypotheses, which all begin with the tokens so far, share each row of a cache.
 
+    These tokens stay in their slots, which all hypotheses see.
+
     Args:
         cache: a cache of one hypothesis, with P slots.
         hypotheses: W.
@@ -146,9 +148,10 @@ def _first_free_slot(cache):
 
 
 def _own_slots(cache, last):
-    """Return which slots get the next tokens: the one of each hypothesis, (W, P).
+    """Return which slots the next tokens get.
 
-    Of a single hypothesis, those from the first to the one with the number `last`, (…, P).
+    For W hypotheses: the slot of each one's next token, (W, P). For a single one: the slots of its
+    next tokens, from the first, number 0, to number `last`, (…, P).
     """
     slots = ops.arange(ops.shape(cache.values)[2], dtype="int32") - _first_free_slot(cache)
     if (hypotheses := cache.seen.shape[1]) > 1:
