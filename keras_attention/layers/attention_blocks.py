@@ -131,8 +131,8 @@ class CausalSelfAttention(_AttentionBlock):
     A sentence may also arrive in parts, for example token by token. A `KVCache` then stores the
     projected keys and values of the earlier tokens.
 
-    W hypotheses may share a row of the cache, which `branch_cache` made for them. They have one
-    new token each, and W rows of x that follow each other, (B·W, 1, D).
+    W hypotheses may share a row of the cache, which `ops.branch_cache` made for them. Each has one
+    new token, in W rows of x that follow each other, (B·W, 1, D); the weights are (B·W, H, 1, P).
 
     Args:
         attention: `MultiHeadAttention`.

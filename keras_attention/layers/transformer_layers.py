@@ -170,7 +170,8 @@ class TransformerDecoderLayer(_TransformerLayer):
         attention_mask: booleans (B, S) or (B, T, S), True where a position may attend to the
             memory.
         cache: a `KVCache` of the earlier tokens, with at least T free slots; None if x is a whole
-            sentence.
+            sentence. W hypotheses may share its rows and those of a projected memory; x is then
+            (B·W, 1, D).
         return_attention_scores: whether to return the weights.
         return_cache: whether to return the `KVCache` that includes these tokens.
 

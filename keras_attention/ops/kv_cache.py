@@ -90,7 +90,7 @@ def branch_cache(cache: KVCache, hypotheses: int) -> KVCache:
         hypotheses: W.
 
     Returns:
-        A cache with P·W slots.
+        A cache with P·W slots and `seen` (B, W, P·W).
     """
     cache = resize_cache(cache, cache.values.shape[2] * hypotheses)
     return cache._replace(seen=ops.repeat(cache.seen, hypotheses, axis=1))
@@ -102,20 +102,23 @@ def follow_cache(cache: KVCache, parents: Array) -> KVCache:
     Args:
         cache: a cache of W hypotheses.
         parents: integers (B, W), the hypotheses whose tokens they take over.
+
+    Returns:
+        The cache with the same keys and values, and new rows of `seen` (B, W, P).
     """
     return cache._replace(seen=ops.take_along_axis(cache.seen, parents[:, :, None], axis=1))
 
 
 def resize_cache(cache: KVCache, slots: int) -> KVCache:
-    """Change the number of slots of a cache; all stored tokens must still fit."""
+    """Change P, the number of slots of a cache; all stored tokens must still fit."""
 
     def resize(tensor, axis):
         more = slots - tensor.shape[axis]
         if more < 0:
             kept = (*axis * (slice(None),), slice(slots))
             return tensor[kept]
-        ranks = range(len(tensor.shape))
-        return ops.pad(tensor, [(0, more if each == axis else 0) for each in ranks])
+        axes = range(len(tensor.shape))
+        return ops.pad(tensor, [(0, more if each == axis else 0) for each in axes])
 
     return KVCache(
         resize(cache.keys, 3), resize(cache.values, 2), cache.length, resize(cache.seen, 2)
