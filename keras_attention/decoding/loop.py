@@ -50,7 +50,7 @@ def until_done(
         advance: `advance(position, given, carry)` → the next carry; its effect on finished
             sentences must not matter.
         step: the model's step. A step with a cache has the methods `slots_of(state)`, which returns
-            the number of slots of each hypothesis, and `with_slots(state, slots)`, which changes it.
+            the number of slots of a hypothesis, and `with_slots(state, slots)`, which changes it.
         given: inputs of every step, a structure of tensors with as many rows as the state.
         carry: the first `Carry`.
         limit: maximum number of steps.

@@ -18,6 +18,7 @@ import tensorflow as tf
 from keras_attention import models
 from keras_attention.compiling import hlo
 from keras_attention.decoding import Generator
+from keras_attention.decoding.loop import FIRST_SLOTS_OF_A_BEAM
 from keras_attention.training import compile_for_training
 
 pytestmark = pytest.mark.skipif(
@@ -96,18 +97,22 @@ def test_the_whole_loop_of_decoding_is_in_the_program(decoding):
     assert sum(written in loop.type for loop in loops) == 1
 
 
-@pytest.mark.parametrize(("batch", "heads", "depth", "slots"), [(B, 2, 5, LIMIT), (64, 4, 48, 50)])
-def test_a_token_is_written_into_the_cache_where_it_is(batch, heads, depth, slots):
+@pytest.mark.parametrize(
+    ("batch", "heads", "depth", "slots", "beam"),
+    [(B, 2, 5, LIMIT, 1), (64, 4, 48, 50, 1), (64, 4, 48, FIRST_SLOTS_OF_A_BEAM, 4)],
+)
+def test_a_token_is_written_into_the_cache_where_it_is(batch, heads, depth, slots, beam):
     """In each round of the loop an update of all keys and of all values, and no other cache."""
     num_layers = 2
     model = models.build_transformer(
         **SIZES, num_layers=num_layers, num_heads=heads, key_dim=depth, feed_forward_dim=19
     )
-    generator = Generator(models.encode(model, slots=slots), models.step(model), max_length=slots)
+    encode, step = models.encode(model, slots=slots), models.step(model)
+    generator = Generator(encode, step, max_length=slots, beam=beam)
     data = {"context": tf.constant(np.full((batch, S), 4, "int32"))}
     found, _ = hlo.computations(compiled(generator.predict_step, data, stage="optimized_hlo"))
     loop = next(each for body in found.values() for each in body if each.opcode == "while")
-    cache = math.prod((batch, heads, slots, depth))
+    cache = math.prod((batch, beam, heads, slots, depth))
     made = [
         each
         for each in found[re.search(r"body=%?([\w.\-]+)", loop.rest)[1]]
