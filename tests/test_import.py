@@ -69,5 +69,18 @@ print(json.dumps([name for name in ("keras", "tensorflow", "numpy") if name in s
     assert printed(program) == []
 
 
+def test_the_command_line_does_not_search_what_it_imports_for_garbage():
+    program = """
+import gc, json, sys
+from keras_attention_command import main
+sys.argv = ["anything", "--help"]
+searches = sum(each["collections"] for each in gc.get_stats())
+main()
+searched = sum(each["collections"] for each in gc.get_stats()) - searches
+print(json.dumps([searched, len(gc.get_objects()) < gc.get_freeze_count()]))
+"""
+    assert printed(program) == [0, True]
+
+
 def test_layers_are_known_to_keras_once_the_package_is_imported(fresh):
     assert fresh["shape"] == [None, None, 13]

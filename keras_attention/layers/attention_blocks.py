@@ -192,7 +192,7 @@ class CausalSelfAttention(_AttentionBlock):
             together = _together(query, ops.shape(cache.keys)[0])
             memory = self.attention.project_memory(together)
             after = extend_cache(cache, memory.keys, memory.values)
-            mask = cache_mask(cache, together.shape[1] or ops.shape(together)[1])
+            mask = cache_mask(after, together.shape[1] or ops.shape(together)[1])
             read, weights = self._attend_together(query, Memory(after.keys, after.values, mask))
         output = self.after(x, read)
         returned = [weights] if return_attention_scores else []

@@ -253,12 +253,18 @@ class TransformerDecoderLayer(_TransformerLayer):
     def _symbolic_cache(self, x, before, slots):
         """Return the symbolic cache that follows another one."""
         batch, hypotheses = (x.shape[0], 1) if before is None else before.seen.shape[:2]
-        heads = batch, self.num_heads
         return KVCache(
-            keras.KerasTensor((*heads, self.key_dim, slots), self.compute_dtype),
-            keras.KerasTensor((*heads, slots, self.key_dim), self.compute_dtype),
+            *self._symbolic_keys_and_values(batch, slots),
             keras.KerasTensor((batch,), "int32"),
             keras.KerasTensor((batch, hypotheses, slots), "bool"),
+        )
+
+    def _symbolic_keys_and_values(self, batch, positions):
+        """Return symbolic keys (B, H, K, P) and values (B, H, P, K)."""
+        keys, values = (self.key_dim, positions), (positions, self.key_dim)
+        return tuple(
+            keras.KerasTensor((batch, self.num_heads, *shape), self.compute_dtype)
+            for shape in (keys, values)
         )
 
     def _check_memory(self, memory):
@@ -278,6 +284,10 @@ class TransformerDecoderLayer(_TransformerLayer):
             got = f"got one of shape {tuple(memory.shape)}"
             raise ValueError(f"this layer was built without a memory to project, {got}")
         return self.cross_attention.project_memory(memory)
+
+    def symbolic_memory(self, memory: Array) -> Memory:
+        """Return what `project_memory` returns for a symbolic encoder's output (B, S, E)."""
+        return Memory(*self._symbolic_keys_and_values(*memory.shape[:2]), None)
 
     def empty_cache(self, like: Array, slots: int) -> KVCache:
         """Return an empty `KVCache` with this many slots and the batch size of `like` (B, …)."""

@@ -200,10 +200,17 @@ class ProjectedMemory(layers.Layer):
 
     def call(self, memory: Mapping[str, Array]) -> dict[str, Any]:
         each = [layer.project_memory(memory["values"]) for layer in self.layers]
+        return self._returned(memory["mask"], each)
+
+    def compute_output_spec(self, memory: Mapping[str, Array]) -> dict[str, Any]:
+        each = [layer.symbolic_memory(memory["values"]) for layer in self.layers]
+        return self._returned(keras.KerasTensor(memory["mask"].shape, "bool"), each)
+
+    def _returned(self, mask, memories):
         return {
-            "keys": [one.keys for one in each],
-            "mask": memory["mask"],
-            "values": [one.values for one in each],
+            "keys": [each.keys for each in memories],
+            "mask": mask,
+            "values": [each.values for each in memories],
         }
 
 

@@ -76,7 +76,7 @@ def extend_cache(cache: KVCache | None, keys: Array, values: Array) -> KVCache:
         _store(cache.keys, keys, start, 3, hypotheses),
         _store(cache.values, values, start, 2, hypotheses),
         cache.length + tokens // hypotheses,
-        ops.logical_or(cache.seen, _own_slots(cache, ops.shape(values)[2] - 1)),
+        ops.logical_or(cache.seen, _own_slots(cache, ops.shape(values)[2])),
     )
 
 
@@ -126,11 +126,11 @@ def resize_cache(cache: KVCache, slots: int) -> KVCache:
 
 
 def cache_mask(cache: KVCache, tokens: int) -> Array:
-    """Return which slots each of the next tokens may attend to, once they are stored.
+    """Return which slots each of the latest tokens may attend to.
 
     Args:
-        cache: the cache of the earlier tokens.
-        tokens: T, the number of new tokens, as for `extend_cache`.
+        cache: the cache with these tokens.
+        tokens: T, how many they are, as for `extend_cache`.
 
     Returns:
         Booleans (B, T, P): each token may attend to itself and to all tokens before it.
@@ -138,28 +138,31 @@ def cache_mask(cache: KVCache, tokens: int) -> Array:
     Example:
     >>> import numpy as np
     >>> cache = empty_cache(np.zeros((1,)), 1, 2, 2, slots=5, dtype="float32")
-    >>> cache = extend_cache(cache, np.zeros((1, 1, 2, 1)), np.zeros((1, 1, 1, 2)))
+    >>> cache = extend_cache(cache, np.zeros((1, 1, 2, 3)), np.zeros((1, 1, 3, 2)))
     >>> ops.convert_to_numpy(cache_mask(cache, 2)[0]).astype(int).tolist()
     [[1, 1, 0, 0, 0], [1, 1, 1, 0, 0]]
     """
-    last = ops.arange(tokens, dtype="int32")[:, None]
-    return ops.logical_or(cache.seen, _own_slots(cache, last))
+    if cache.seen.shape[1] > 1 or (isinstance(tokens, int) and tokens == 1):
+        return cache.seen  # one new token for each hypothesis
+    later = _slots_after(cache, cache.length[0] - tokens)
+    return ops.logical_and(cache.seen, later <= ops.arange(tokens, dtype="int32")[:, None])
 
 
 def _first_free_slot(cache):
     return cache.length[0] * cache.seen.shape[1]
 
 
-def _own_slots(cache, last):
-    """Return which slots the next tokens get.
+def _slots_after(cache, first):
+    """Return the number of each slot (P,), counted from a first one."""
+    return ops.arange(ops.shape(cache.values)[2], dtype="int32") - first
 
-    For W hypotheses: the slot of each one's next token, (W, P). For a single one: the slots of its
-    next tokens, from the first, number 0, to number `last`, (…, P).
-    """
-    slots = ops.arange(ops.shape(cache.values)[2], dtype="int32") - _first_free_slot(cache)
-    if (hypotheses := cache.seen.shape[1]) > 1:
+
+def _own_slots(cache, tokens):
+    """Return which slots the next T tokens get: (1, P), or (W, P) for one of each hypothesis."""
+    slots, hypotheses = _slots_after(cache, _first_free_slot(cache)), cache.seen.shape[1]
+    if hypotheses > 1:
         return slots == ops.arange(hypotheses, dtype="int32")[:, None]
-    return ops.logical_and(slots >= 0, slots <= last)
+    return ops.logical_and(slots >= 0, slots < tokens)[None]
 
 
 def _store(stored, new, start, axis, hypotheses):

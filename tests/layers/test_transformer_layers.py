@@ -96,6 +96,7 @@ def test_symbolic_outputs_are_as_the_real_ones(dtype, is_asked):
         inputs, tensors = keras.tree.map_structure(symbol, (real, tensors))
         found = layer(*inputs, **tensors, **flags)
         assert kinds(found) == kinds(layer(*real, **options))
+    assert kinds(decoder.symbolic_memory(symbol(memory))[:2]) == kinds(projected[:2])
 
 
 def test_a_decoder_layer_is_called_as_it_was_built():
