@@ -287,7 +287,8 @@ class TransformerDecoderLayer(_TransformerLayer):
 
     def symbolic_memory(self, memory: Array) -> Memory:
         """Return what `project_memory` returns for a symbolic encoder's output (B, S, E)."""
-        return Memory(*self._symbolic_keys_and_values(*memory.shape[:2]), None)
+        keys, values = self._symbolic_keys_and_values(*memory.shape[:2])
+        return Memory(keys, values, None)
 
     def empty_cache(self, like: Array, slots: int) -> KVCache:
         """Return an empty `KVCache` with this many slots and the batch size of `like` (B, …)."""
