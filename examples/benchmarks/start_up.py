@@ -1,13 +1,16 @@
 """Start-up: importing the package, the first translation of a loaded model, compiling.
 
 Imports are timed in fresh processes, which alternate: one that imports Keras and then this package,
-one that imports the rival. Compiling is the first step in a bucket less the median of those that
-follow, in a fresh process: what a user waits for once a bucket.
+one that imports the rival. From the shell, a translation takes from the start of its process to the
+end. Here it takes longer than where only the package is installed, since TensorFlow imports what
+it finds, such as JAX. Compiling is the first step in a bucket less the median of those that follow,
+in a fresh process: what a user waits for once a bucket.
 """
 
 import os
 import subprocess
 import sys
+import time
 
 from examples.benchmarks.drawing import bars, finish
 from examples.benchmarks.subject import (
@@ -26,6 +29,8 @@ KERAS = "import keras"
 IMPORTS = {"KerasHub": "import keras_hub", "PyTorch": "import torch"}
 BUCKETS = (8, 16, 32, 64)  # every second one
 RUNS = {"RNN": "rnn", "Transformer": "transformer"}
+FROM_THE_SHELL = "a translation from the shell, {}"
+COMMAND = "from keras_attention_command import main; main()"
 CODE = """
 import time
 begun = time.perf_counter()
@@ -41,7 +46,7 @@ def measure(options, progress):
     rounds = 3 if options.quick else 2 * options.rounds + 1
     buckets = (8,) if options.quick else BUCKETS
     rivals = {} if options.quick else {r: code for r, code in IMPORTS.items() if is_there(r)}
-    progress.expect(rounds * (1 + len(rivals)) + len(RUNS) * (options.rounds + 1))
+    progress.expect(rounds * (1 + len(rivals) + len(RUNS)) + len(RUNS) * (options.rounds + 1))
     imports = {KERAS: [], BEYOND: [], **{code: [] for code in rivals.values()}}
     for _ in range(rounds):
         progress.doing(BEYOND)
@@ -51,6 +56,12 @@ def measure(options, progress):
         for code in rivals.values():
             progress.doing(code)
             imports[code].append(1000 * _imported(code, "pass")[0])
+            progress.done()
+    whole = {name: [] for name in RUNS}
+    for _ in range(rounds):
+        for name, model in RUNS.items():
+            progress.doing(FROM_THE_SHELL.format(name))
+            whole[name].append(_translated(options.run(model), options.sentences[0]))
             progress.done()
     first, compiling = {}, {}
     for name, model in RUNS.items():
@@ -68,6 +79,7 @@ def measure(options, progress):
         progress.done()
     return {
         "imports_ms": imports,
+        "from_the_shell_s": whole,
         "first_translation_s": first,
         "compiling_s": compiling,
         "left_out": left_out(IMPORTS),
@@ -75,22 +87,37 @@ def measure(options, progress):
 
 
 def _imported(first=KERAS, then="import keras_attention"):
-    """Return the seconds of two statements in a fresh process, which may keep its bytecode."""
+    """Return the seconds of two statements in a fresh process."""
+    printed = _ran(CODE.format(first=first, then=then))
+    return [float(number) for number in printed.split("seconds")[-1].split()]
+
+
+def _translated(run, sentence):
+    """Return the seconds of `keras-attention translate`."""
+    begun = time.perf_counter()
+    _ran(COMMAND, "translate", str(run), sentence)
+    return time.perf_counter() - begun
+
+
+def _ran(code, *arguments):
+    """Return what a fresh process prints, which may keep its bytecode."""
     done = subprocess.run(
-        [sys.executable, "-c", CODE.format(first=first, then=then)],
+        [sys.executable, "-c", code, *arguments],
         env={k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
-        raise WorkerError("a fresh process", f"{first}; {then}", done.stderr)
-    return [float(number) for number in done.stdout.split("seconds")[-1].split()]
+        raise WorkerError("a fresh process", " ".join([code, *arguments]), done.stderr)
+    return done.stdout
 
 
 def figures(raw):
     """Hold what was measured to its bars."""
     result = [held(BEYOND, raw["imports_ms"][BEYOND], "ms", at_most=(50, 10))]
+    for name, seconds in raw["from_the_shell_s"].items():
+        result.append(held(FROM_THE_SHELL.format(name), seconds, "s", at_most=(3, 1.5)))
     for name, rounds in raw["first_translation_s"].items():
         load, translate = ([each[part] for each in rounds] for part in ("load", "first"))
         result.append(held(f"loading a model, {name}", load, "s"))
@@ -133,8 +160,9 @@ def draw(raw, figure):
         for name, rounds in raw["first_translation_s"].items()
         for part in ("load", "first")
     }
+    parts |= {f"{name}, from the shell": times for name, times in raw["from_the_shell_s"].items()}
     bars(middle, parts, parts)
-    middle.set_title("a model's loading and first translation, s", fontsize=10, loc="left")
+    middle.set_title("loading, a first translation, and from the shell, s", fontsize=10, loc="left")
     compiling = {
         f"{name}, {what}": [each[what] for each in buckets.values()]
         for name, buckets in raw["compiling_s"].items()
