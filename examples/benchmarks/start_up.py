@@ -162,7 +162,7 @@ def draw(raw, figure):
     }
     parts |= {f"{name}, from the shell": times for name, times in raw["from_the_shell_s"].items()}
     bars(middle, parts, parts)
-    middle.set_title("loading, a first translation, and from the shell, s", fontsize=10, loc="left")
+    middle.set_title("a first translation, s", fontsize=10, loc="left")
     compiling = {
         f"{name}, {what}": [each[what] for each in buckets.values()]
         for name, buckets in raw["compiling_s"].items()
