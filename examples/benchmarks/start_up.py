@@ -109,7 +109,8 @@ def _ran(code, *arguments):
         check=False,
     )
     if done.returncode:
-        raise WorkerError("a fresh process", " ".join([code, *arguments]), done.stderr)
+        statements = "; ".join(code.strip().splitlines())
+        raise WorkerError("a fresh process", " ".join([statements, *arguments]), done.stderr)
     return done.stdout
 
 
