@@ -13,7 +13,7 @@ _NEW_OBJECTS = 100_000  # between searches for unreachable ones; 700 or 2,000 by
 def main() -> None:
     """Run the command line.
 
-    The imports of Keras and TensorFlow make a million objects, all of which stay: Python searches
+    The imports of Keras and TensorFlow leave 300,000 objects, all of which stay: Python searches
     them rarely for unreachable ones, and not once more as it ends.
     """
     gc.set_threshold(_NEW_OBJECTS)

@@ -286,7 +286,11 @@ class TransformerDecoderLayer(_TransformerLayer):
         return self.cross_attention.project_memory(memory)
 
     def symbolic_memory(self, memory: Array) -> Memory:
-        """Return what `project_memory` returns for a symbolic encoder's output (B, S, E)."""
+        """Return what `project_memory` would return for a symbolic encoder's output (B, S, E).
+
+        Returns:
+            Symbolic keys (B, H, K, S) and values (B, H, S, K), without a mask.
+        """
         keys, values = self._symbolic_keys_and_values(*memory.shape[:2])
         return Memory(keys, values, None)
 
