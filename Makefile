@@ -122,7 +122,7 @@ clean:
 $(VENV)/package: setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable ".[jax]"
 	touch $@
 
 $(VENV)/lint: $(VENV)/package
@@ -135,7 +135,6 @@ $(VENV)/test: $(VENV)/package
 
 $(VENV)/backends: $(VENV)/test
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
-	$(BIN)/python -m pip install --quiet --editable ".[jax]"
 	touch $@
 
 $(VENV)/all: $(VENV)/backends

@@ -2,9 +2,9 @@
 
 Imports are timed in fresh processes, which alternate: one that imports Keras and then this package,
 one that imports the rival. From the shell, a translation takes from the start of its process to the
-end. Here it takes longer than where only the package is installed, since TensorFlow imports what
-it finds, such as JAX. Compiling is the first step in a bucket less the median of those that follow,
-in a fresh process: what a user waits for once a bucket.
+end, with what comes with the package: where JAX is installed, the command line computes with NumPy;
+as if it were not, with TensorFlow. Compiling is the first step in a bucket less the median of those
+that follow, in a fresh process: what a user waits for once a bucket.
 """
 
 import os
@@ -30,7 +30,15 @@ IMPORTS = {"KerasHub": "import keras_hub", "PyTorch": "import torch"}
 BUCKETS = (8, 16, 32, 64)  # every second one
 RUNS = {"RNN": "rnn", "Transformer": "transformer"}
 FROM_THE_SHELL = "a translation from the shell, {}"
+SENTENCE = "¿Todavía están en casa?"
 COMMAND = "from keras_attention_command import main; main()"
+WITHOUT_JAX = f"import sys; sys.modules['jax'] = None; {COMMAND}"
+COMMANDS = {
+    "RNN": (COMMAND, "spa-eng-rnn"),
+    "RNN, without JAX": (WITHOUT_JAX, "spa-eng-rnn"),
+    "Transformer": (COMMAND, "spa-eng"),
+    "Transformer, without JAX": (WITHOUT_JAX, "spa-eng"),
+}
 CODE = """
 import time
 begun = time.perf_counter()
@@ -46,7 +54,8 @@ def measure(options, progress):
     rounds = 3 if options.quick else 2 * options.rounds + 1
     buckets = (8,) if options.quick else BUCKETS
     rivals = {} if options.quick else {r: code for r, code in IMPORTS.items() if is_there(r)}
-    progress.expect(rounds * (1 + len(rivals) + len(RUNS)) + len(RUNS) * (options.rounds + 1))
+    of_processes = 1 + len(rivals) + len(COMMANDS)
+    progress.expect(rounds * of_processes + len(RUNS) * (options.rounds + 1))
     imports = {KERAS: [], BEYOND: [], **{code: [] for code in rivals.values()}}
     for _ in range(rounds):
         progress.doing(BEYOND)
@@ -57,11 +66,11 @@ def measure(options, progress):
             progress.doing(code)
             imports[code].append(1000 * _imported(code, "pass")[0])
             progress.done()
-    whole = {name: [] for name in RUNS}
+    whole = {name: [] for name in COMMANDS}
     for _ in range(rounds):
-        for name, model in RUNS.items():
+        for name, (command, translator) in COMMANDS.items():
             progress.doing(FROM_THE_SHELL.format(name))
-            whole[name].append(_translated(options.run(model), options.sentences[0]))
+            whole[name].append(_translated(command, translator))
             progress.done()
     first, compiling = {}, {}
     for name, model in RUNS.items():
@@ -92,10 +101,10 @@ def _imported(first=KERAS, then="import keras_attention"):
     return [float(number) for number in printed.split("seconds")[-1].split()]
 
 
-def _translated(run, sentence):
+def _translated(command, translator):
     """Return the seconds of `keras-attention translate`."""
     begun = time.perf_counter()
-    _ran(COMMAND, "translate", str(run), sentence)
+    _ran(command, "translate", translator, SENTENCE)
     return time.perf_counter() - begun
 
 

@@ -1,7 +1,7 @@
 """Input and output that the commands share."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # it loads Keras, which the commands import only when they need it
     from keras_attention.translation.evaluation import Report
     from keras_attention.translation.result import Translation
-    from keras_attention.translation.translator import Translator
 
-FEW_SENTENCES = 4
 # Pictures of the characters that command a terminal, and � for those that turn the writing round
 _SEEN = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"} | {0x7F: "␡"}
 _SEEN |= dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "�")
@@ -35,18 +33,6 @@ def print_report(report: "Report") -> None:
         ("chrF, as written", report.chrf),
     ):
         print(f"{name:<21} {score.value:.1f}  {score.signature}")
-
-
-def without_compiling(translator: "Translator", sentences: Sequence[str]) -> "Translator":
-    """Let a translator do without programs if compiling them takes longer than they save.
-
-    So for a few sentences on TensorFlow; JAX would compile every single operation.
-    """
-    import keras
-
-    is_faster = keras.backend.backend() == "tensorflow" and len(sentences) <= FEW_SENTENCES
-    translator.run_eagerly = is_faster
-    return translator
 
 
 def lines_of_standard_input() -> list[str]:

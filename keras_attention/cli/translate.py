@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
+from keras_attention.cli import engine
 from keras_attention.cli.console import (
     lines_of_standard_input,
     numbered,
     printable,
     progress,
     warn_of_unknown,
-    without_compiling,
 )
 from keras_attention.cli.options import (
     DEFAULT,
@@ -114,6 +114,10 @@ def translate(
     With several sentences, `--plot casa.png` writes `casa-1.png`, `casa-2.png`, … A text that is
     longer than the model takes is cut into sentences, and each has its picture.
     """
+    chosen, sentences = translator_first(sentences or ())
+    sentences = sentences or lines_of_standard_input()
+    if not plot:
+        engine.choose(chosen, sentences)
     from keras_attention import decoding, plotting
     from keras_attention.translation.result import check_choice
     from keras_attention.translation.translator import Translator
@@ -135,9 +139,7 @@ def translate(
     draw, picture = _picture(
         plot, weights_only, layer, head, heads, layers, text, of, pieces, dark, context_rows
     )
-    chosen, sentences = translator_first(sentences or ())
-    sentences = sentences or lines_of_standard_input()
-    translator = without_compiling(Translator.load(chosen), sentences)
+    translator = engine.without_compiling(Translator.load(chosen), sentences)
     check_choice(translator.heads(of), of, layer, head)
     translations = translator(
         sentences,

@@ -1,0 +1,122 @@
+"""What computes a command: NumPy where it is sooner done, with the same result as TensorFlow."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from keras_attention.cli import engine
+from keras_attention.menu import TRANSLATORS
+from keras_attention.translation.translator import Translator
+
+SENTENCES = ["¿Todavía están en casa?", "Mi hermana compró una casa cerca del mar.", "Gracias."]
+needs_jax = pytest.mark.skipif(
+    importlib.util.find_spec("jax") is None, reason="Keras' NumPy backend imports JAX"
+)
+
+
+def fresh(program, *arguments, **variables):
+    """Return what a fresh process prints, whose user has no configuration of Keras."""
+    environment = {name: value for name, value in os.environ.items() if name != "KERAS_BACKEND"}
+    result = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env=environment | variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return result.stdout.splitlines()
+
+
+def loaded(name):
+    translator = Translator.load(name)
+    translator.run_eagerly = True
+    return translator
+
+
+TRANSLATE = """
+import json, sys
+from keras_attention_command import main
+sys.argv[0] = "keras-attention"
+main()
+print(json.dumps([name for name in ("keras", "tensorflow") if sys.modules.get(name)]))
+"""
+
+
+@needs_jax
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_numpy_translates_as_tensorflow_does_which_is_not_imported(name, tmp_path):
+    home = {"KERAS_HOME": str(tmp_path)}
+    *lines, modules = fresh(TRANSLATE, "translate", name, *SENTENCES, "--json", **home)
+    assert json.loads(modules) == ["keras"]
+    for line, translation in zip(lines, loaded(name)(SENTENCES), strict=True):
+        found, expected = json.loads(line), translation.to_dict()
+        assert found["translation"] == expected["translation"]
+        np.testing.assert_allclose(found["attention"], expected["attention"], atol=1e-5)
+
+
+@needs_jax
+def test_a_beam_and_drawn_words_are_the_same_with_numpy(tmp_path):
+    translator = loaded("spa-eng")
+    home = {"KERAS_HOME": str(tmp_path)}
+    beam = fresh(TRANSLATE, "translate", *SENTENCES, "--beam", "3", **home)
+    assert beam[:-1] == [each.text for each in translator(SENTENCES, beam=3)]
+    drawn = fresh(TRANSLATE, "translate", *SENTENCES, "--temperature", "1", "--seed", "7", **home)
+    assert drawn[:-1] == [each.text for each in translator(SENTENCES, temperature=1.0, seed=7)]
+
+
+CHOOSE = """
+import json, os, sys
+import keras_attention_command
+from keras_attention.cli import engine
+name, number, has_jax = json.loads(sys.argv[1])
+engine._has_jax = lambda: has_jax
+engine.choose(name, ["casa"] * number)
+print(os.environ.get("KERAS_BACKEND"), "keras" in sys.modules, "pandas" in sys.modules)
+"""
+CHOSEN, UNCHANGED = ["numpy False True"], ["None False False"]
+
+
+def test_numpy_is_chosen_for_few_sentences_and_a_translator_of_the_package(tmp_path):
+    home = {"KERAS_HOME": str(tmp_path)}
+    few = engine.FEW_SENTENCES
+    assert fresh(CHOOSE, json.dumps(["spa-eng", few, True]), **home) == CHOSEN
+    assert fresh(CHOOSE, json.dumps(["spa-eng", few + 1, True]), **home) == UNCHANGED
+    assert fresh(CHOOSE, json.dumps(["runs/rnn", few, True]), **home) == UNCHANGED
+    assert fresh(CHOOSE, json.dumps(["spa-eng", few, False]), **home) == UNCHANGED
+
+
+@pytest.mark.parametrize(
+    ("written", "chosen"),
+    [
+        ('{"backend": "jax"}', UNCHANGED),
+        ('{"backend": "tensorflow"}', CHOSEN),
+        ('{"floatx": "float32"}', CHOSEN),
+        ("{", CHOSEN),  # Keras reads it as it reads none
+        ("[]", CHOSEN),
+    ],
+)
+def test_the_configuration_of_keras_is_heeded(tmp_path, written, chosen):
+    (tmp_path / "keras.json").write_text(written)
+    program = fresh(CHOOSE, json.dumps(["spa-eng", 1, True]), KERAS_HOME=str(tmp_path))
+    assert program == chosen
+
+
+def test_a_backend_that_the_user_names_stays():
+    arguments = json.dumps(["spa-eng", 1, True])
+    assert fresh(CHOOSE, arguments, KERAS_BACKEND="torch") == ["torch False False"]
+
+
+def test_few_sentences_are_translated_without_compiling():
+    class Fake:
+        run_eagerly = None
+
+    few = ["casa"] * engine.FEW_SENTENCES
+    assert engine.without_compiling(Fake(), few).run_eagerly
+    assert not engine.without_compiling(Fake(), [*few, "casa"]).run_eagerly
