@@ -5,14 +5,18 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
 
+from keras_attention import models
 from keras_attention.cli import engine
 from keras_attention.menu import TRANSLATORS
+from keras_attention.models import rnn_attention
+from keras_attention.text import SPECIAL_WORDS, Vocabulary
 from keras_attention.translation.translator import Translator
 
 SENTENCES = ["¿Todavía están en casa?", "Mi hermana compró una casa cerca del mar.", "Gracias."]
@@ -61,6 +65,51 @@ def test_numpy_translates_as_tensorflow_does_which_is_not_imported(name, tmp_pat
         np.testing.assert_allclose(found["attention"], expected["attention"], atol=1e-5)
 
 
+EACH = """
+import json, sys
+import keras_attention_command
+from keras_attention.cli import engine
+sentence, *folders = sys.argv[1:]
+engine.choose(folders[0], [sentence])
+from keras_attention.translation.translator import Translator
+for folder in folders:
+    print(json.dumps(Translator.load(folder)(sentence, max_length=7).to_dict()))
+print(json.dumps([name for name in ("keras", "tensorflow") if sys.modules.get(name)]))
+"""
+SMALL = {"num_layers": 1, "units": 8, "num_heads": 2, "feed_forward_dim": 16}
+MODELS = {
+    **{
+        name: ("rnn", partial(models.build_rnn_attention, units=8, attention=name))
+        for name in rnn_attention.ATTENTIONS
+    },
+    "post_norm": ("transformer", partial(models.build_transformer, **SMALL)),
+    "pre_norm": (
+        "transformer",
+        partial(models.build_transformer, **SMALL, norm_first=True, positions="learned"),
+    ),
+}
+
+
+@needs_jax
+def test_numpy_computes_every_rnn_and_transformer(tmp_path):
+    sentence = "la casa roja"
+    words = Vocabulary([*SPECIAL_WORDS, *sentence.split()])
+    expected = []
+    for name, (model, build) in MODELS.items():
+        config = {"settings": {"model": model, "dtype_policy": "float32"}}
+        translator = Translator(build(len(words), len(words)), words, words, config)
+        translator.run_eagerly = True
+        translator.save(tmp_path / name)
+        expected.append(translator(sentence, max_length=7).to_dict())
+    folders = [str(tmp_path / name) for name in MODELS]
+    *lines, modules = fresh(EACH, sentence, *folders, KERAS_HOME=str(tmp_path))
+    assert json.loads(modules) == ["keras"]
+    for line, translation in zip(lines, expected, strict=True):
+        found = json.loads(line)
+        assert found["target_tokens"] == translation["target_tokens"]
+        np.testing.assert_allclose(found["attention"], translation["attention"], atol=1e-5)
+
+
 @needs_jax
 def test_a_beam_and_drawn_words_are_the_same_with_numpy(tmp_path):
     translator = loaded("spa-eng")
@@ -83,13 +132,31 @@ print(os.environ.get("KERAS_BACKEND"), "keras" in sys.modules, "pandas" in sys.m
 CHOSEN, UNCHANGED = ["numpy False True"], ["None False False"]
 
 
-def test_numpy_is_chosen_for_few_sentences_and_a_translator_of_the_package(tmp_path):
+def test_numpy_is_chosen_for_few_sentences_where_there_is_jax(tmp_path):
     home = {"KERAS_HOME": str(tmp_path)}
     few = engine.FEW_SENTENCES
     assert fresh(CHOOSE, json.dumps(["spa-eng", few, True]), **home) == CHOSEN
     assert fresh(CHOOSE, json.dumps(["spa-eng", few + 1, True]), **home) == UNCHANGED
-    assert fresh(CHOOSE, json.dumps(["runs/rnn", few, True]), **home) == UNCHANGED
     assert fresh(CHOOSE, json.dumps(["spa-eng", few, False]), **home) == UNCHANGED
+
+
+@pytest.mark.parametrize(
+    ("config", "chosen"),
+    [
+        ({"settings": {"model": "transformer", "dtype_policy": "float32"}}, CHOSEN),
+        ({"settings": {"model": "transformer", "dtype_policy": "mixed_bfloat16"}}, UNCHANGED),
+        ({"settings": {"model": "bilstm", "dtype_policy": "float32"}}, UNCHANGED),
+        ({"settings": {}}, UNCHANGED),
+        ({}, UNCHANGED),
+        ([], UNCHANGED),
+        (None, UNCHANGED),
+    ],
+)
+def test_numpy_is_chosen_for_runs_that_it_can_compute(tmp_path, config, chosen):
+    if config is not None:
+        (tmp_path / "config.json").write_text(json.dumps(config))
+    arguments = json.dumps([str(tmp_path), 1, True])
+    assert fresh(CHOOSE, arguments, KERAS_HOME=str(tmp_path)) == chosen
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ For some hundred sentences it takes longer to import TensorFlow and to compile t
 """
 
 import importlib
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -13,11 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_attention.menu import TRANSLATORS
+from keras_attention.storage import bundled, read_json
+from keras_attention.translation.configuration import CONFIG_FILE
 
 if TYPE_CHECKING:  # it loads Keras
     from keras_attention.translation.translator import Translator
 
 FEW_SENTENCES = 500
+_COMPUTED = ("rnn", "transformer")  # Keras has no loop for NumPy that also returns weights
 # Keras imports them where they are installed; a translation without a picture needs none of them
 _SPARED = ("tensorflow", "matplotlib.pyplot", "IPython", "pandas")
 
@@ -25,16 +27,15 @@ _SPARED = ("tensorflow", "matplotlib.pyplot", "IPython", "pandas")
 def choose(translator: str, sentences: Sequence[str]) -> None:
     """Let Keras compute with NumPy if it is sooner done; call this before Keras is imported.
 
-    So for few sentences and the translators that come with the package: NumPy has no gradients, nor
-    can Keras compute every layer with it. Keras' NumPy backend needs JAX. Without JAX, and where
-    the user has chosen a backend, nothing changes.
+    So for few sentences and an RNN or a Transformer in float32. Keras' NumPy backend needs JAX.
+    Without JAX, and where the user has chosen a backend, nothing changes.
 
     Args:
         translator: the name of a translator, or its folder.
-        sentences: what it is to translate, without a picture.
+        sentences: what it is to translate, without a picture, which may ask for gradients.
     """
-    can_be = translator in TRANSLATORS and len(sentences) <= FEW_SENTENCES
-    if not can_be or "keras" in sys.modules or _is_backend_chosen() or not _has_jax():
+    is_sooner = len(sentences) <= FEW_SENTENCES and _can_compute(translator)
+    if not is_sooner or "keras" in sys.modules or _is_backend_chosen() or not _has_jax():
         return
     os.environ["KERAS_BACKEND"] = "numpy"
     for name in _SPARED:
@@ -56,14 +57,25 @@ def without_compiling(translator: "Translator", sentences: Sequence[str]) -> "Tr
     return translator
 
 
+def _can_compute(translator):
+    """Return whether Keras can compute a translator with NumPy, by the settings of its run."""
+    folder = bundled("translators", translator) if translator in TRANSLATORS else Path(translator)
+    if not (folder / CONFIG_FILE).is_file():  # a pipe would not end
+        return False
+    try:
+        settings = read_json(folder / CONFIG_FILE)["settings"]
+        return settings["model"] in _COMPUTED and settings["dtype_policy"] == "float32"
+    except (OSError, ValueError, LookupError, TypeError):  # loading it says what is wrong
+        return False
+
+
 def _is_backend_chosen():
     """Return whether a variable or the configuration of Keras names a backend of its own."""
     if os.environ.get("KERAS_BACKEND"):
         return True
     folder = os.environ.get("KERAS_HOME") or Path("~/.keras").expanduser()
     with suppress(OSError, ValueError, AttributeError):  # Keras says what is wrong with its file
-        written = json.loads(Path(folder, "keras.json").read_text(encoding="utf-8"))
-        return written.get("backend", "tensorflow") != "tensorflow"
+        return read_json(Path(folder, "keras.json")).get("backend", "tensorflow") != "tensorflow"
     return False
 
 
