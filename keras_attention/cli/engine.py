@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keras_attention.menu import TRANSLATORS
 from keras_attention.storage import bundled, read_json
@@ -45,7 +45,7 @@ def choose(translator: str, sentences: Sequence[str]) -> None:
     np.seterr(all="ignore")  # the other backends do not warn of overflow either
 
 
-def without_compiling(translator: "Translator", sentences: Sequence[str]) -> "Translator":
+def without_compiling(translator: "Translator", sentences: Sequence[Any]) -> "Translator":
     """Let a translator do without programs if compiling them takes longer than they save.
 
     So for few sentences on TensorFlow; JAX would compile every single operation.
