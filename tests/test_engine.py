@@ -26,7 +26,7 @@ needs_jax = pytest.mark.skipif(
 
 
 def fresh(program, *arguments, **variables):
-    """Return what a fresh process prints, whose user has no configuration of Keras."""
+    """Return the lines that a fresh process prints; no backend is chosen unless by `variables`."""
     environment = {name: value for name, value in os.environ.items() if name != "KERAS_BACKEND"}
     result = subprocess.run(
         [sys.executable, "-c", program, *arguments],

@@ -1,6 +1,6 @@
 """What computes a command: NumPy or single operations, where compiled programs come too late.
 
-For some hundred sentences it takes longer to import TensorFlow and to compile than to translate.
+For a few hundred sentences, importing TensorFlow and compiling take longer than translating.
 """
 
 import importlib
