@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from keras_attention.cli import engine
+from keras_attention.cli import backend
 from keras_attention.cli.console import printable, warn_of_unknown
 from keras_attention.cli.options import (
     DEFAULT,
@@ -51,7 +51,7 @@ def attribute(
     chosen, sentences = translator_first(sentence)
     if len(sentences) != 1:
         raise ValueError(f"expected one sentence in quotes, got {len(sentences)}")
-    translator = engine.without_compiling(Translator.load(chosen), sentences)
+    translator = backend.without_compiling(Translator.load(chosen), sentences)
     translation = translator(sentences[0], beam=beam)
     if translation.parts:
         raise ValueError(f"the sentence is too long: it has {len(translation.parts)} parts")

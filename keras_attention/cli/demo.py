@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from keras_attention.cli import engine
+from keras_attention.cli import backend
 from keras_attention.cli.console import (
     numbered,
     print_report,
@@ -62,7 +62,7 @@ def _translate(sentences, plot):
     """Translate with the translator that comes with the package, and draw."""
     from keras_attention.translation.translator import Translator
 
-    translator = engine.without_compiling(Translator.load(DEFAULT), sentences)
+    translator = backend.without_compiling(Translator.load(DEFAULT), sentences)
     translations = translator(sentences)
     drawn = [each for translation in translations for each in translation.sentences]
     for path, translation in zip(numbered(plot, len(drawn)), drawn, strict=True):

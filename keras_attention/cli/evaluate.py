@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from keras_attention.cli import engine
+from keras_attention.cli import backend
 from keras_attention.cli.console import print_report, progress
 from keras_attention.cli.options import DEFAULT, BatchSize, Beam, Chosen, LengthPenalty, MaxLength
 
@@ -40,7 +40,7 @@ def evaluate(
     pairs = corpora.load(corpus)
     if part != "all":
         pairs = getattr(corpora.split(pairs), part)
-    translator = engine.without_compiling(Translator.load(chosen), pairs)
+    translator = backend.without_compiling(Translator.load(chosen), pairs)
     with storage.written_whole(hypotheses) if hypotheses else nullcontext() as path:
         report = evaluation.evaluate(
             translator,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from keras_attention.cli import engine
+from keras_attention.cli import backend
 from keras_attention.cli.console import (
     lines_of_standard_input,
     numbered,
@@ -117,7 +117,7 @@ def translate(
     chosen, sentences = translator_first(sentences or ())
     sentences = sentences or lines_of_standard_input()
     if not plot:
-        engine.choose(chosen, sentences)
+        backend.choose(chosen, sentences)
     from keras_attention import decoding, plotting
     from keras_attention.translation.result import check_choice
     from keras_attention.translation.translator import Translator
@@ -139,7 +139,7 @@ def translate(
     draw, picture = _picture(
         plot, weights_only, layer, head, heads, layers, text, of, pieces, dark, context_rows
     )
-    translator = engine.without_compiling(Translator.load(chosen), sentences)
+    translator = backend.without_compiling(Translator.load(chosen), sentences)
     check_choice(translator.heads(of), of, layer, head)
     translations = translator(
         sentences,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from keras_attention.cli import engine
+from keras_attention.cli import backend
 from keras_attention.cli.console import numbered, printable, warn_of_unknown
 from keras_attention.cli.options import (
     DEFAULT,
@@ -64,7 +64,7 @@ def view(
     chosen, sentences = translator_first(sentence)
     if len(sentences) != 1:
         raise ValueError(f"expected one sentence in quotes, got {len(sentences)}")
-    translator = engine.without_compiling(Translator.load(chosen), sentences)
+    translator = backend.without_compiling(Translator.load(chosen), sentences)
     translation = translator(sentences[0], **search)
     print(printable(translation.text))
     warn_of_unknown(translation)

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from keras_attention import models
-from keras_attention.cli import engine
+from keras_attention.cli import backend
 from keras_attention.menu import TRANSLATORS
 from keras_attention.models import rnn_attention
 from keras_attention.text import SPECIAL_WORDS, Vocabulary
@@ -68,9 +68,9 @@ def test_numpy_translates_as_tensorflow_does_which_is_not_imported(name, tmp_pat
 EACH = """
 import json, sys
 import keras_attention_command
-from keras_attention.cli import engine
+from keras_attention.cli import backend
 sentence, *folders = sys.argv[1:]
-engine.choose(folders[0], [sentence])
+backend.choose(folders[0], [sentence])
 from keras_attention.translation.translator import Translator
 for folder in folders:
     print(json.dumps(Translator.load(folder)(sentence, max_length=7).to_dict()))
@@ -123,10 +123,10 @@ def test_a_beam_and_drawn_words_are_the_same_with_numpy(tmp_path):
 CHOOSE = """
 import json, os, sys
 import keras_attention_command
-from keras_attention.cli import engine
+from keras_attention.cli import backend
 name, number, has_jax = json.loads(sys.argv[1])
-engine._has_jax = lambda: has_jax
-engine.choose(name, ["casa"] * number)
+backend._has_jax = lambda: has_jax
+backend.choose(name, ["casa"] * number)
 print(os.environ.get("KERAS_BACKEND"), "keras" in sys.modules, "pandas" in sys.modules)
 """
 CHOSEN, UNCHANGED = ["numpy False True"], ["None False False"]
@@ -134,7 +134,7 @@ CHOSEN, UNCHANGED = ["numpy False True"], ["None False False"]
 
 def test_numpy_is_chosen_for_few_sentences_where_there_is_jax(tmp_path):
     home = {"KERAS_HOME": str(tmp_path)}
-    few = engine.FEW_SENTENCES
+    few = backend.FEW_SENTENCES
     assert fresh(CHOOSE, json.dumps(["spa-eng", few, True]), **home) == CHOSEN
     assert fresh(CHOOSE, json.dumps(["spa-eng", few + 1, True]), **home) == UNCHANGED
     assert fresh(CHOOSE, json.dumps(["spa-eng", few, False]), **home) == UNCHANGED
@@ -157,6 +157,12 @@ def test_numpy_is_chosen_for_runs_that_it_can_compute(tmp_path, config, chosen):
         (tmp_path / "config.json").write_text(json.dumps(config))
     arguments = json.dumps([str(tmp_path), 1, True])
     assert fresh(CHOOSE, arguments, KERAS_HOME=str(tmp_path)) == chosen
+
+
+def test_a_pipe_in_place_of_a_configuration_does_not_hang(tmp_path):
+    os.mkfifo(tmp_path / "config.json")
+    arguments = json.dumps([str(tmp_path), 1, True])
+    assert fresh(CHOOSE, arguments, KERAS_HOME=str(tmp_path)) == UNCHANGED
 
 
 @pytest.mark.parametrize(
@@ -184,6 +190,6 @@ def test_few_sentences_are_translated_without_compiling():
     class Fake:
         run_eagerly = None
 
-    few = ["casa"] * engine.FEW_SENTENCES
-    assert engine.without_compiling(Fake(), few).run_eagerly
-    assert not engine.without_compiling(Fake(), [*few, "casa"]).run_eagerly
+    few = ["casa"] * backend.FEW_SENTENCES
+    assert backend.without_compiling(Fake(), few).run_eagerly
+    assert not backend.without_compiling(Fake(), [*few, "casa"]).run_eagerly
