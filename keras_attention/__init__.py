@@ -23,6 +23,7 @@ The subpackages and modules, in reading order; each imports only those above it:
 - `metrics`: BLEU, chrF, alignment error rate.
 - `plotting`: arrays and tokens to matplotlib or to an interactive HTML page, independent of the
   model.
+- `graphs`: a Transformer as ONNX graphs, which ONNX Runtime computes without compiling.
 - `translation`: sentence to `Translation(text, tokens, attention)` with its pictures; saving and
   loading a `Translator`; its scores; a local page that translates what you type.
 - `attributions`: how far a map can be believed: rollout, value norms, relevance and other evidence
@@ -63,6 +64,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "decoding",
         "distribution",
         "export",
+        "graphs",
         "installing",
         "kernels",
         "lab",

@@ -34,6 +34,14 @@ SCORES = {
 # The translators that come with the package, the default first, and what they are
 TRANSLATORS = {"spa-eng": "a Transformer", "spa-eng-rnn": "an RNN with attention"}
 
+# What can compute a translation, and how
+KERAS, ONNX_RUNTIME, INT8 = "keras", "onnxruntime", "onnxruntime-int8"
+RUNTIMES = {
+    KERAS: "Keras, by a compiled program",
+    ONNX_RUNTIME: "ONNX Runtime, for a Transformer on a CPU, without compiling",
+    INT8: "the same with products of eight-bit integers",
+}
+
 # The maps of `attributions`, and what each asks
 ATTRIBUTIONS = {
     "attention": "the weights, the mean over layers and heads",

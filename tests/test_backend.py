@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from keras_attention import models
+from keras_attention import graphs, models
 from keras_attention.cli import backend
 from keras_attention.menu import TRANSLATORS
 from keras_attention.models import rnn_attention
@@ -124,9 +124,12 @@ CHOOSE = """
 import json, os, sys
 import keras_attention_command
 from keras_attention.cli import backend
-name, number, has_jax = json.loads(sys.argv[1])
+name, number, has_jax, *others = json.loads(sys.argv[1])
+has_runtime, has_accelerator, runtime = others or [False, False, None]
 backend._has_jax = lambda: has_jax
-backend.choose(name, ["casa"] * number)
+backend._has_onnx_runtime = lambda: has_runtime
+backend._has_accelerator = lambda: has_accelerator
+backend.choose(name, ["casa"] * number, runtime)
 print(os.environ.get("KERAS_BACKEND"), "keras" in sys.modules, "pandas" in sys.modules)
 """
 CHOSEN, UNCHANGED = ["numpy False True"], ["None False False"]
@@ -136,7 +139,7 @@ def test_numpy_is_chosen_for_few_sentences_where_there_is_jax(tmp_path):
     home = {"KERAS_HOME": str(tmp_path)}
     few = backend.FEW_SENTENCES
     assert fresh(CHOOSE, json.dumps(["spa-eng", few, True]), **home) == CHOSEN
-    assert fresh(CHOOSE, json.dumps(["spa-eng", few + 1, True]), **home) == UNCHANGED
+    assert fresh(CHOOSE, json.dumps(["spa-eng-rnn", few + 1, True]), **home) == UNCHANGED
     assert fresh(CHOOSE, json.dumps(["spa-eng", few, False]), **home) == UNCHANGED
 
 
@@ -186,10 +189,84 @@ def test_a_backend_that_the_user_names_stays():
     assert fresh(CHOOSE, arguments, KERAS_BACKEND="torch") == ["torch False False"]
 
 
-def test_few_sentences_are_translated_without_compiling():
-    class Fake:
-        run_eagerly = None
+@pytest.mark.parametrize(
+    ("name", "has_runtime", "has_accelerator", "runtime", "chosen"),
+    [
+        ("spa-eng", True, False, None, CHOSEN),
+        ("spa-eng", True, False, "onnxruntime-int8", CHOSEN),
+        ("spa-eng", True, False, "keras", UNCHANGED),
+        ("spa-eng", True, True, None, UNCHANGED),
+        ("spa-eng", False, False, None, UNCHANGED),
+        ("spa-eng-rnn", True, False, None, UNCHANGED),
+    ],
+)
+def test_numpy_is_chosen_for_many_sentences_where_onnx_runtime_translates_them(
+    tmp_path, name, has_runtime, has_accelerator, runtime, chosen
+):
+    many = backend.FEW_SENTENCES + 1
+    arguments = json.dumps([name, many, True, has_runtime, has_accelerator, runtime])
+    assert fresh(CHOOSE, arguments, KERAS_HOME=str(tmp_path)) == chosen
 
-    few = ["casa"] * backend.FEW_SENTENCES
-    assert backend.without_compiling(Fake(), few).run_eagerly
-    assert not backend.without_compiling(Fake(), [*few, "casa"]).run_eagerly
+
+class Fake:
+    """What a command asks of a translator."""
+
+    run_eagerly = runtime = None
+    model = None
+
+
+FEW = ["casa"] * backend.FEW_SENTENCES
+
+
+@pytest.fixture
+def can_compute(monkeypatch):
+    """Return a function that says whether ONNX Runtime can compute a model."""
+    monkeypatch.setattr(backend, "_has_accelerator", lambda: False)
+
+    def say(answer):
+        monkeypatch.setattr(graphs, "can_compute", lambda model: answer)
+
+    return say
+
+
+def test_few_sentences_are_translated_without_compiling(can_compute):
+    can_compute(False)
+    for sentences, is_few in ((FEW, True), ([*FEW, "casa"], False)):
+        translator = backend.without_compiling(Fake(), sentences)
+        assert (translator.runtime, translator.run_eagerly) == ("keras", is_few)
+
+
+def test_onnx_runtime_translates_several_sentences(can_compute, monkeypatch):
+    can_compute(True)
+    several = backend.SEVERAL_SENTENCES
+
+    def chosen(count, *runtime):
+        return backend.without_compiling(Fake(), ["casa"] * count, *runtime).runtime
+
+    assert chosen(several) == "keras"
+    assert chosen(several + 1) == chosen(10_000) == "onnxruntime"
+    assert chosen(10_000, "keras") == "keras"
+    assert chosen(1, "onnxruntime-int8") == "onnxruntime-int8"
+    monkeypatch.setattr(backend, "_has_accelerator", lambda: True)
+    assert chosen(several + 1) == "keras"
+
+
+@pytest.mark.parametrize("name", ["nvidia0", "accel0", "kfd", "vfio/3", "nvidiactl"])
+def test_an_accelerator_is_found_by_its_file(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(backend, "_DEVICES", tmp_path)
+    assert not backend._has_accelerator()
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    assert backend._has_accelerator() == (name != "nvidiactl")
+
+
+@needs_jax
+@pytest.mark.skipif(
+    importlib.util.find_spec("onnxruntime") is None, reason="needs the extra onnxruntime"
+)
+def test_many_sentences_need_no_tensorflow(tmp_path):
+    sentences = [f"{sentence} {number}" for number in range(3) for sentence in SENTENCES]
+    program = TRANSLATE.replace('"tensorflow"', '"tensorflow", "onnxruntime"')
+    *found, modules = fresh(program, "translate", *sentences, KERAS_HOME=str(tmp_path))
+    assert json.loads(modules) == ["keras", "onnxruntime"]
+    assert found == [each.text for each in loaded("spa-eng")(sentences)]

@@ -14,7 +14,7 @@ import keras_attention
 PACKAGE = Path(keras_attention.__file__).parent
 ORDER = re.findall(r"^- `(\w+)`", keras_attention.__doc__, re.MULTILINE)
 TRUNK = ("ops", "layers", "models")
-SIDE_ROOMS = ORDER[ORDER.index("storage") : ORDER.index("translation")]
+SIDE_ROOMS = ORDER[ORDER.index("storage") : ORDER.index("plotting") + 1]
 FORBIDDEN_IN_THE_TRUNK = {"tensorflow", "tensorflow_text", "jax", "torch", "matplotlib"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -1,6 +1,7 @@
-"""What computes a command: NumPy or single operations, where compiled programs come too late.
+"""What computes a command: ONNX Runtime, NumPy or single operations, in place of programs.
 
-For a few hundred sentences, importing TensorFlow and compiling take longer than translating.
+Importing TensorFlow and compiling take longer than translating hundreds of sentences, and longer
+than translating thousands where ONNX Runtime does it.
 """
 
 import importlib
@@ -8,33 +9,43 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keras_attention.menu import TRANSLATORS
+from keras_attention.menu import KERAS, ONNX_RUNTIME, TRANSLATORS
 from keras_attention.storage import bundled, read_json
 from keras_attention.translation.configuration import CONFIG_FILE
 
 if TYPE_CHECKING:  # it loads Keras
     from keras_attention.translation.translator import Translator
 
+SEVERAL_SENTENCES = 8  # for fewer, ONNX Runtime is imported and prepared in vain
 FEW_SENTENCES = 500
 _COMPUTED = ("rnn", "transformer")  # Keras has no loop for NumPy that also returns weights
 # Keras imports them where they are installed; a translation without a picture needs none of them
 _SPARED = ("tensorflow", "matplotlib.pyplot", "IPython", "pandas")
+# Where the system shows its devices, and which of them are GPUs and TPUs
+_DEVICES = Path("/dev")
+_ACCELERATORS = ("nvidia[0-9]*", "kfd", "accel*", "vfio/[0-9]*")
 
 
-def choose(translator: str, sentences: Sequence[str]) -> None:
+def choose(translator: str, sentences: Sequence[str], runtime: str | None = None) -> None:
     """Let Keras compute with NumPy if it is sooner done; call this before Keras is imported.
 
-    So for few sentences and an RNN or a Transformer in float32. Keras' NumPy backend needs JAX.
-    Without JAX, and where the user has chosen a backend, nothing changes.
+    So for few sentences and an RNN or a Transformer in float32; and on a machine without an
+    accelerator also for many, if ONNX Runtime is to translate them with a Transformer. Keras' NumPy
+    backend needs JAX. Without JAX, and where the user has chosen a backend, nothing changes.
 
     Args:
         translator: the name of a translator, or its folder.
         sentences: what it is to translate, without a picture, which may ask for gradients.
+        runtime: what the user has chosen, as for `without_compiling`.
     """
-    is_sooner = len(sentences) <= FEW_SENTENCES and _can_compute(translator)
+    model = _model_in_float32(translator)
+    is_sooner = len(sentences) <= FEW_SENTENCES and model in _COMPUTED
+    if runtime != KERAS and model == "transformer" and _has_onnx_runtime():
+        is_sooner = is_sooner or not _has_accelerator()
     if not is_sooner or "keras" in sys.modules or _is_backend_chosen() or not _has_jax():
         return
     os.environ["KERAS_BACKEND"] = "numpy"
@@ -45,28 +56,55 @@ def choose(translator: str, sentences: Sequence[str]) -> None:
     np.seterr(all="ignore")  # the other backends do not warn of overflow either
 
 
-def without_compiling(translator: "Translator", sentences: Sequence[Any]) -> "Translator":
+def without_compiling(
+    translator: "Translator", sentences: Sequence[Any], runtime: str | None = None
+) -> "Translator":
     """Let a translator do without programs if compiling them takes longer than they save.
 
-    So for few sentences on TensorFlow; JAX would compile every single operation.
+    On a CPU, ONNX Runtime translates several sentences, if it can. Otherwise TensorFlow computes
+    few sentences one operation after the other. JAX would compile every operation of both.
+
+    Args:
+        translator: a `Translator`.
+        sentences: what it is to translate.
+        runtime: what the user has chosen, one of `menu.RUNTIMES`; None: what is sooner done.
+
+    Raises:
+        ImportError: the runtime is not installed.
+        ValueError: there is no such runtime, or it does not compute such a model.
     """
     import keras
 
-    is_sooner = keras.backend.backend() == "tensorflow" and len(sentences) <= FEW_SENTENCES
-    translator.run_eagerly = is_sooner
+    from keras_attention import graphs
+
+    name = keras.backend.backend()
+    is_sooner = len(sentences) > SEVERAL_SENTENCES and name != "jax" and not _has_accelerator()
+    if runtime is None and is_sooner and graphs.can_compute(translator.model):
+        runtime = ONNX_RUNTIME
+    translator.runtime = runtime or KERAS
+    translator.run_eagerly = name == "tensorflow" and len(sentences) <= FEW_SENTENCES
     return translator
 
 
-def _can_compute(translator):
-    """Return whether Keras can compute a translator with NumPy, by the settings of its run."""
+def _model_in_float32(translator):
+    """Return what kind of model a translator has, by the settings of its run; None if unknown."""
     folder = bundled("translators", translator) if translator in TRANSLATORS else Path(translator)
     if not (folder / CONFIG_FILE).is_file():  # a pipe would not end
-        return False
+        return None
     try:
         settings = read_json(folder / CONFIG_FILE)["settings"]
-        return settings["model"] in _COMPUTED and settings["dtype_policy"] == "float32"
+        return settings["model"] if settings["dtype_policy"] == "float32" else None
     except (OSError, ValueError, LookupError, TypeError):  # loading it says what is wrong
-        return False
+        return None
+
+
+def _has_onnx_runtime():
+    return all(find_spec(name) for name in ("onnx", "onnxruntime"))
+
+
+def _has_accelerator():
+    """Return whether the machine has a GPU or a TPU, without a library that would look for it."""
+    return any(any(_DEVICES.glob(pattern)) for pattern in _ACCELERATORS)
 
 
 def _is_backend_chosen():

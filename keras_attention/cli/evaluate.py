@@ -8,7 +8,15 @@ import typer
 
 from keras_attention.cli import backend
 from keras_attention.cli.console import print_report, progress
-from keras_attention.cli.options import DEFAULT, BatchSize, Beam, Chosen, LengthPenalty, MaxLength
+from keras_attention.cli.options import (
+    DEFAULT,
+    BatchSize,
+    Beam,
+    Chosen,
+    LengthPenalty,
+    MaxLength,
+    Runtime,
+)
 
 
 def evaluate(
@@ -27,6 +35,7 @@ def evaluate(
     length_penalty: LengthPenalty = 0.6,
     max_length: MaxLength = 50,
     batch_size: BatchSize = 64,
+    runtime: Runtime = None,
 ) -> None:
     """Score a model on sentence pairs: masked loss and accuracy, BLEU and chrF."""
     from keras_attention import corpora, decoding, storage
@@ -40,7 +49,7 @@ def evaluate(
     pairs = corpora.load(corpus)
     if part != "all":
         pairs = getattr(corpora.split(pairs), part)
-    translator = backend.without_compiling(Translator.load(chosen), pairs)
+    translator = backend.without_compiling(Translator.load(chosen), pairs, runtime)
     with storage.written_whole(hypotheses) if hypotheses else nullcontext() as path:
         report = evaluation.evaluate(
             translator,

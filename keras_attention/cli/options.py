@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from keras_attention.menu import ATTRIBUTIONS, TRANSLATORS
+from keras_attention.menu import ATTRIBUTIONS, RUNTIMES, TRANSLATORS
 from keras_attention.runs.settings import TRANSFORMER, TUTORIAL, Settings
 
 DEFAULT, *_ = TRANSLATORS
@@ -21,6 +21,16 @@ TRANSLATOR_HELP = "A folder that `train` wrote, or " + ", or ".join(
 Chosen = Annotated[str, typer.Argument(help=f"{TRANSLATOR_HELP}.", metavar="TRANSLATOR")]
 Out = Annotated[Path, typer.Option(help="Folder for all results.", show_default=False)]
 BatchSize = Annotated[int, typer.Option(min=1, help="Sentences in a batch.")]
+
+Runtime = Annotated[
+    str | None,
+    typer.Option(
+        help="What translates: "
+        + "; ".join(f"`{name}`, {description}" for name, description in RUNTIMES.items())
+        + ". By default what is sooner done.",
+        show_default=False,
+    ),
+]
 
 
 def of_search(description: str) -> Any:

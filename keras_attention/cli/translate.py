@@ -22,6 +22,7 @@ from keras_attention.cli.options import (
     Beam,
     LengthPenalty,
     MaxLength,
+    Runtime,
     of_search,
     translator_first,
 )
@@ -105,6 +106,7 @@ def translate(
     seed: Annotated[int, of_search("Random seed.")] = 0,
     max_length: MaxLength = 50,
     batch_size: BatchSize = 64,
+    runtime: Runtime = None,
 ) -> None:
     """Translate sentences, or lines from standard input, and draw the attention.
 
@@ -117,7 +119,7 @@ def translate(
     chosen, sentences = translator_first(sentences or ())
     sentences = sentences or lines_of_standard_input()
     if not plot:
-        backend.choose(chosen, sentences)
+        backend.choose(chosen, sentences, runtime)
     from keras_attention import decoding, plotting
     from keras_attention.translation.result import check_choice
     from keras_attention.translation.translator import Translator
@@ -139,7 +141,7 @@ def translate(
     draw, picture = _picture(
         plot, weights_only, layer, head, heads, layers, text, of, pieces, dark, context_rows
     )
-    translator = backend.without_compiling(Translator.load(chosen), sentences)
+    translator = backend.without_compiling(Translator.load(chosen), sentences, runtime)
     check_choice(translator.heads(of), of, layer, head)
     translations = translator(
         sentences,

@@ -11,9 +11,18 @@ no random numbers from outside, so these functions are tested against them, not 
 """
 
 from keras_attention.decoding.beam import beam_search
-from keras_attention.decoding.generator import Generator
+from keras_attention.decoding.generator import DirectGenerator, Generator, Search
 from keras_attention.decoding.options import Generated, check_options
 from keras_attention.decoding.programs import Programs
 from keras_attention.decoding.sampling import generate
 
-__all__ = ["generate", "beam_search", "Generated", "Generator", "Programs", "check_options"]
+__all__ = [
+    "generate",
+    "beam_search",
+    "DirectGenerator",
+    "Generated",
+    "Generator",
+    "Programs",
+    "Search",
+    "check_options",
+]

@@ -163,18 +163,16 @@ def _extend(logits, alive, start_id):
     They are among the 2W likeliest of each hypothesis, so (B, W, V) is read only once.
 
     Args:
-        logits: (B·W, V).
+        logits: (B·W, V), or the candidates that the step found.
         alive: the hypotheses.
         start_id: id that is never generated.
 
     Returns:
         Their parents, indices in 0 … W−1; their tokens; their log probabilities; each (B, 2W).
     """
-    logits = ops.cast(logits, "float32")
     beam = alive.scores.shape[1]
-    count = min(2 * beam, logits.shape[-1])
-    values, ids = on_logits.likeliest(on_logits.rule_out(logits, start_id), count)
-    gained = values - ops.logsumexp(logits, axis=-1, keepdims=True)
+    gained, ids = on_logits.candidates(logits, 2 * beam, start_id)
+    count = ids.shape[1]
     candidates = alive.log_probabilities[:, :, None] + ops.reshape(gained, (-1, beam, count))
     candidates = ops.reshape(candidates, (-1, beam * count))
     places = _places_of_largest(candidates, 2 * beam)

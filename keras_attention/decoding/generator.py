@@ -1,16 +1,74 @@
-"""Decoding as one compiled program: ids of sentences in, generated sentences out."""
+"""Decoding as one compiled program, or at once: ids of sentences in, generated sentences out."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
 import numpy as np
+from keras import ops, tree
 
 from keras_attention.decoding.beam import beam_search
 from keras_attention.decoding.options import Generated, check_options
 from keras_attention.decoding.programs import Programs
 from keras_attention.decoding.sampling import generate
+from keras_attention.decoding.threads import count_of_threads, in_threads
 from keras_attention.types import Array
+
+
+class Search:
+    """How sentences are searched for: greedily, by drawing tokens, or with a beam.
+
+    Args:
+        max_length: L, maximum number of tokens in a sentence.
+        temperature: 0 is greedy; above 0, tokens are drawn.
+        top_k: draw among the k likeliest tokens; None or 0 is off.
+        top_p: draw among the likeliest tokens with this total probability; None or 1 is off.
+        beam: number of hypotheses of a beam search; None or 1: no beam search.
+        length_penalty: α of beam search; ignored without a beam.
+        n_best: number of sentences to return from a beam, at most its size.
+
+    Attributes:
+        count: how many of the likeliest tokens a step must find; None: it needs all logits.
+
+    Raises:
+        ValueError: an option is out of range, or conflicts with another.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_length: int,
+        temperature: float = 0.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        beam: int | None = None,
+        length_penalty: float = 0.6,
+        n_best: int = 1,
+    ):
+        sampling: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+        search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
+        check_options(max_length=max_length, **sampling, **search)
+        self.max_length = max_length
+        self._has_beam, self._draws = beam is not None and beam > 1, temperature > 0
+        self._options = search if self._has_beam else sampling
+        self.count = 2 * (beam or 1) if self._has_beam else None if self._draws else 1
+
+    def inputs(self, context: Array, seed: int | tuple[int, ...]) -> dict[str, np.ndarray]:
+        """Return what a call needs for ids (B, S): also random numbers, if tokens are drawn."""
+        inputs = {"context": np.asarray(context, dtype="int32")}
+        if self._draws and not self._has_beam:
+            shape = len(inputs["context"]), self.max_length
+            inputs["draws"] = np.random.default_rng(seed).random(shape, dtype="float32")
+        return inputs
+
+    def __call__(self, encode: Callable, step: Any, inputs: dict[str, Array]) -> Generated:
+        """Encode the inputs and search, as `generate` or `beam_search` does."""
+        encoded = encode(inputs["context"])
+        given = (step, encoded["memory"], encoded["state"])
+        options = {"max_length": self.max_length, **self._options}
+        if self._has_beam:
+            return beam_search(*given, **options)
+        return generate(*given, **options, draws=inputs.get("draws"))
 
 
 class Generator(keras.Model):
@@ -21,13 +79,7 @@ class Generator(keras.Model):
     Args:
         encode: layer, ids (B, S) → `{"memory": ..., "state": ...}`.
         step: layer, `step(tokens, memory, state) → logits, weights, state`.
-        max_length: L, maximum number of tokens in a sentence.
-        temperature: 0 is greedy; above 0, tokens are drawn.
-        top_k: draw among the k likeliest tokens; None or 0 is off.
-        top_p: draw among the likeliest tokens with this total probability; None or 1 is off.
-        beam: number of hypotheses of a beam search; None or 1: no beam search.
-        length_penalty: α of beam search; ignored without a beam.
-        n_best: number of sentences to return from a beam, at most its size.
+        **options: as for `Search`.
 
     Attributes:
         programs: the compiled programs, one for each shape of ids; `len` counts them.
@@ -43,36 +95,15 @@ class Generator(keras.Model):
         self,
         encode: keras.layers.Layer,
         step: keras.layers.Layer,
-        *,
-        max_length: int,
-        temperature: float = 0.0,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        beam: int | None = None,
-        length_penalty: float = 0.6,
-        n_best: int = 1,
-        **kwargs: Any,
+        **options: Any,
     ):
-        super().__init__(**kwargs)
-        sampling: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-        search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
-        check_options(max_length=max_length, **sampling, **search)
-        self.encode, self.step = encode, step
-        self.max_length = max_length
-        self.searches = beam is not None and beam > 1
-        self.options = search if self.searches else sampling
+        super().__init__()
+        self.encode, self.step, self.search = encode, step, Search(**options)
         self.programs = Programs(self)
         self.compile(jit_compile=keras.backend.backend() != "torch")
 
     def call(self, inputs: dict[str, Array]) -> dict[str, Array]:
-        encoded = self.encode(inputs["context"])
-        options = {"max_length": self.max_length, **self.options}
-        if self.searches:
-            generated = beam_search(self.step, encoded["memory"], encoded["state"], **options)
-        else:
-            options["draws"] = inputs.get("draws")
-            generated = generate(self.step, encoded["memory"], encoded["state"], **options)
-        return generated._asdict()
+        return self.search(self.encode, self.step, inputs)._asdict()
 
     def run(
         self, context: Array, seed: int | tuple[int, ...] = 0, run_eagerly: bool = False
@@ -87,7 +118,8 @@ class Generator(keras.Model):
         Returns:
             A `Generated` of NumPy arrays: tokens (B, L); with a beam above 1, (B, n_best, L).
         """
-        return Generated(**self.programs.predict_on_batch(self._inputs(context, seed), run_eagerly))
+        inputs = self.search.inputs(context, seed)
+        return Generated(**self.programs.predict_on_batch(inputs, run_eagerly))
 
     def run_batches(
         self, contexts: Iterable[Array], seed: int = 0, run_eagerly: bool = False
@@ -102,12 +134,37 @@ class Generator(keras.Model):
         Returns:
             What `run` returns for each batch with the seed `(seed, its number)`.
         """
-        inputs = (self._inputs(ids, (seed, number)) for number, ids in enumerate(contexts))
+        inputs = (self.search.inputs(ids, (seed, number)) for number, ids in enumerate(contexts))
         return [Generated(**each) for each in self.programs.predict(inputs, run_eagerly)]
 
-    def _inputs(self, context, seed):
-        inputs = {"context": np.asarray(context, dtype="int32")}
-        if self.options.get("temperature"):
-            shape = len(inputs["context"]), self.max_length
-            inputs["draws"] = np.random.default_rng(seed).random(shape, dtype="float32")
-        return inputs
+
+class DirectGenerator:
+    """`generate` or `beam_search` without a program, where encoder and step compute at once.
+
+    Args:
+        encode: `encode(ids (B, S))` → `{"memory": ..., "state": ...}`.
+        step: a step with the method `take`, see `keras_attention.decoding.loop.until_done`.
+            Several threads call it, and `encode`, at the same time.
+        search: a `Search`.
+    """
+
+    programs = ()  # none is compiled
+
+    def __init__(self, encode: Callable, step: Any, search: Search):
+        self.encode, self.step, self.search = encode, step, search
+
+    def run_batches(
+        self, contexts: Iterable[Array], seed: int = 0, run_eagerly: bool = False
+    ) -> list[Generated]:
+        """Generate sentences for each row of some batches, as `Generator.run_batches` does.
+
+        The last batch is computed first: where batches are sorted by length it takes longest, and
+        the threads end at about the same time.
+        """
+        del run_eagerly  # there is no other way
+        inputs = [self.search.inputs(ids, (seed, number)) for number, ids in enumerate(contexts)]
+        return in_threads(self._generate, reversed(inputs), count_of_threads())[::-1]
+
+    def _generate(self, inputs):
+        generated = self.search(self.encode, self.step, inputs)
+        return tree.map_structure(ops.convert_to_numpy, generated)

@@ -6,6 +6,7 @@ search of the whole row.
 """
 
 import math
+from typing import NamedTuple
 
 from keras import ops
 
@@ -13,6 +14,35 @@ from keras_attention.decoding.options import PADDING
 from keras_attention.types import Array
 
 _HALVINGS = 32
+
+
+class Candidates(NamedTuple):
+    """The likeliest tokens that may be written, best first.
+
+    A step may return them in place of its logits.
+
+    Attributes:
+        log_probabilities: (B, k), of a softmax over all logits.
+        ids: (B, k).
+    """
+
+    log_probabilities: Array
+    ids: Array
+
+
+def candidates(logits: Array | Candidates, k: int, start_id: int) -> Candidates:
+    """Find the k likeliest tokens of each row; never padding or the start token.
+
+    Args:
+        logits: (B, V), or what a step found already.
+        k: fewer are found if there are not as many.
+        start_id: id of the start token.
+    """
+    if isinstance(logits, Candidates):
+        return logits
+    logits = ops.cast(logits, "float32")
+    values, ids = likeliest(rule_out(logits, start_id), min(k, logits.shape[-1]))
+    return Candidates(values - ops.logsumexp(logits, axis=-1, keepdims=True), ids)
 
 
 def rule_out(logits: Array, start_id: int) -> Array:

@@ -3,12 +3,13 @@
 Sentences end at different times, but a compiled loop needs constant shapes. So one program holds
 several loops. The first runs until at most a quarter of the sentences is left; this quarter
 continues in a smaller batch, and so on. Likewise, a cache of many slots begins with few and grows,
-so that short sentences do not pay for long ones.
+so that short sentences do not pay for long ones. A step that computes at once needs no such loops.
 """
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from keras import ops, tree
 
 from keras_attention.types import Array
@@ -17,6 +18,9 @@ FEWER, MORE = 4, 2  # the factors by which the batch shrinks and the cache grows
 # Each loop costs compile time, which smaller batches or fewer slots would not save.
 FEWEST_SENTENCES, FIRST_SLOTS = 8, 64
 FIRST_SLOTS_OF_A_BEAM = 16  # each hypothesis reads those of all
+LEAVING = (
+    4  # without constant shapes, the sentences that are done leave as soon as they are a quarter
+)
 
 
 class Carry(NamedTuple):
@@ -51,6 +55,8 @@ def until_done(
             sentences must not matter.
         step: the model's step. A step with a cache has the methods `slots_of(state)`, which returns
             the number of slots of a hypothesis, and `with_slots(state, slots)`, which changes it.
+            A step that computes at once, and is not traced, has the method `take(structure, rows)`,
+            which returns rows of what it has made or was given.
         given: inputs of every step, a structure of tensors with as many rows as the state.
         carry: the first `Carry`.
         limit: maximum number of steps.
@@ -59,6 +65,8 @@ def until_done(
     Returns:
         The `kept` of the last carry.
     """
+    if hasattr(step, "take"):
+        return _at_once(advance, step, given, carry, limit)
     position = ops.convert_to_tensor(0, dtype="int32")
     most = step.slots_of(carry.state) if hasattr(step, "slots_of") else None
     slots = FIRST_SLOTS_OF_A_BEAM if branches else FIRST_SLOTS
@@ -69,6 +77,33 @@ def until_done(
     if most is not None:
         carry = carry._replace(state=step.with_slots(carry.state, most))
     return _go_on(advance, shares_rows(step), given, carry, position, limit)
+
+
+def _at_once(advance, step, given, carry, limit):
+    """Advance in a loop of Python; sentences that are done leave the batch."""
+    rows, parts = np.arange(carry.done.shape[0]), []
+    for position in range(limit):
+        carry = advance(position, given, carry)
+        done = ops.convert_to_numpy(carry.done)
+        if done.all():
+            break
+        if LEAVING * done.sum() >= len(done):
+            parts.append((rows[done], _take(carry.kept, np.flatnonzero(done))))
+            left = np.flatnonzero(~done)
+            width = carry.previous.shape[0] // len(done)
+            hypotheses = (left[:, None] * width + np.arange(width)).reshape(-1)
+            carried = left if shares_rows(step) else hypotheses
+            carry = Carry(
+                _take(carry.previous, hypotheses),
+                step.take(carry.state, carried),
+                *_take((carry.kept, carry.done), left),
+            )
+            given, rows = step.take(given, carried), rows[left]
+    numbers, kept = zip(*parts, (rows, carry.kept), strict=True)
+    order = np.argsort(np.concatenate(numbers))
+    return tree.map_structure(
+        lambda *each: ops.take(ops.concatenate(each, axis=0), order, axis=0), *kept
+    )
 
 
 def shares_rows(step: Any) -> bool:

@@ -1,11 +1,8 @@
 """One compiled program for each shape of a batch, on every backend."""
 
 import logging
-import os
 import threading
-from collections import deque
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any
@@ -13,8 +10,9 @@ from typing import Any
 import keras
 from keras import tree
 
+from keras_attention.decoding.threads import count_of_threads, in_threads
+
 TOGETHER = 16  # batches in a call on a GPU, few enough for a progress bar
-MOST_THREADS = 8  # each has a batch in memory
 # A model holds one function; and for the time of a call Keras hands the weights over to JAX, also
 # those that other models share.
 _TURN = threading.Lock()
@@ -79,17 +77,8 @@ class Programs:
             if _calls_are_costly():
                 return self._predict_together(batches)
             if (threads := _threads()) > 1:
-                return self._predict_in_threads(batches, threads)
+                return in_threads(self.predict_on_batch, batches, threads)
         return [self.predict_on_batch(inputs, run_eagerly) for inputs in batches]
-
-    def _predict_in_threads(self, batches, threads):
-        outputs, begun = [], deque()
-        with ThreadPoolExecutor(threads) as pool:
-            for inputs in batches:
-                begun.append(pool.submit(self.predict_on_batch, inputs))
-                if len(begun) > threads:  # no faster than they end, for a progress bar
-                    outputs.append(begun.popleft().result())
-            return [*outputs, *(each.result() for each in begun)]
 
     def _predict_together(self, batches):
         outputs = []
@@ -133,10 +122,8 @@ class Programs:
 
 def _threads():
     """Return how many batches are computed at the same time."""
-    if keras.backend.backend() != "tensorflow" or not _is_on_a_cpu():
-        return 1
-    allowed = getattr(os, "sched_getaffinity", None)
-    return min(len(allowed(0)) if allowed else os.cpu_count() or 1, MOST_THREADS)
+    is_possible = keras.backend.backend() == "tensorflow" and _is_on_a_cpu()
+    return count_of_threads() if is_possible else 1
 
 
 def _calls_are_costly():

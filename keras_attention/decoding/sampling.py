@@ -57,21 +57,26 @@ def generate(
         raise ValueError("sampling needs draws (B, L) from [0, 1), got None")
     batch = ops.shape(tree.flatten(state)[0])[0]
 
-    def choose(logits, draws, position):
+    def draw(logits, draws):
         logits = on_logits.rule_out(logits, start_id)
-        if temperature == 0:
-            return on_logits.likeliest(logits, 1)[1][:, 0]
         logits = logits - ops.max(logits, axis=-1, keepdims=True)  # so that nothing overflows
         logits = on_logits.keep_top_k(logits / temperature, top_k)
         logits = on_logits.keep_top_p(logits, top_p)
-        return on_logits.draw_token(logits, ops.take(draws, position, axis=1))
+        return on_logits.draw_token(logits, draws)
+
+    def choose(logits, draws, position):
+        """Return the next tokens and their log probabilities, each (B,)."""
+        if temperature == 0:
+            gained, chosen = on_logits.candidates(logits, 1, start_id)
+            return chosen[:, 0], gained[:, 0]
+        logits = ops.cast(logits, "float32")
+        chosen = draw(logits, ops.take(draws, position, axis=1))
+        return chosen, on_logits.log_probabilities(logits, chosen[:, None])[:, 0]
 
     def advance(position, given, carry):
         (memory, draws), (tokens, log_probabilities) = given, carry.kept
         logits, _, state = step(carry.previous, memory, carry.state)
-        logits = ops.cast(logits, "float32")
-        chosen = choose(logits, draws, position)
-        gained = on_logits.log_probabilities(logits, chosen[:, None])[:, 0]
+        chosen, gained = choose(logits, draws, position)
         chosen = ops.where(carry.done, PADDING, chosen)
         tokens = ops.where(ops.arange(max_length) == position, chosen[:, None], tokens)
         log_probabilities += ops.where(carry.done, 0.0, gained)

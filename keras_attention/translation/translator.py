@@ -12,7 +12,9 @@ import numpy as np
 
 from keras_attention import models
 from keras_attention.corpora import BUCKETS, bucket_of
-from keras_attention.decoding import Generated, Generator, Programs
+from keras_attention.decoding import DirectGenerator, Generated, Generator, Programs, Search
+from keras_attention.graphs import Runtime
+from keras_attention.menu import INT8, KERAS, RUNTIMES
 from keras_attention.text import (
     END,
     SPECIAL_WORDS,
@@ -51,6 +53,10 @@ class Translator:
         run_eagerly: whether to translate without compiled programs, as in Keras' `run_eagerly`:
             faster for one sentence in a new process, 36 to 100 times slower from then on. By
             default `False`.
+        runtime: what computes translations, by default `"keras"`. For a Transformer in float32 on a
+            CPU, `"onnxruntime"` is faster and compiles nothing, and `"onnxruntime-int8"` rounds
+            weights to seven bits. These two have the weights at the time when they are chosen;
+            the attention is computed by Keras all the same. An error says what they need.
         evidence: answers where the words of a translation come from, an `Evidence`.
 
     Raises:
@@ -84,9 +90,24 @@ class Translator:
         self.target_vocabulary = target_vocabulary
         self.config = dict(config or {})
         self.run_eagerly = False
+        self._runtime: Runtime | None = None
+        self._runtime_name = KERAS
         self._most_tokens = models.most_tokens(model)
-        self._generators: dict[tuple[Any, ...], Generator] = {}
+        self._generators: dict[tuple[Any, ...], Any] = {}
         self.evidence = Evidence(model)
+
+    @property
+    def runtime(self) -> str:
+        """What computes translations, see the attributes of the class."""
+        return self._runtime_name
+
+    @runtime.setter
+    def runtime(self, name: str) -> None:
+        if name not in RUNTIMES:
+            raise ValueError(f"runtime must be one of {', '.join(RUNTIMES)}, got {name!r}")
+        self._runtime = None if name == KERAS else Runtime(self.model, int8=name == INT8)
+        self._runtime_name = name
+        self._generators.clear()
 
     @property
     def programs(self) -> int:
@@ -208,7 +229,8 @@ class Translator:
             top_p=top_p,
         )
         results: list[Any] = [None] * len(ids)
-        batches = [*_batches((ids,), self._most_tokens[:1], batch_size)]
+        are_programs = self._runtime is None and not self.run_eagerly
+        batches = [*_batches((ids,), self._most_tokens[:1], batch_size, filled=are_programs)]
         contexts = progress([context for _, (context,) in batches])
         found = generator.run_batches(contexts, seed, self.run_eagerly)
         for (rows, _), generated in zip(batches, found, strict=True):
@@ -223,7 +245,12 @@ class Translator:
         """Return a generator with these options; the last few are kept, the newest last."""
         key = tuple(options.values())
         generator = self._generators.pop(key, None)
-        if generator is None:
+        if generator is None and self._runtime is not None:
+            search = Search(**options)
+            generator = DirectGenerator(
+                self._runtime.encode, self._runtime.step(search.count), search
+            )
+        elif generator is None:
             encode = models.encode(self.model, slots=max(options["max_length"], 1))
             generator = Generator(encode, models.step(self.model), **options)
         self._generators[key] = generator
@@ -297,7 +324,8 @@ class Translator:
         _check_batch_size(batch_size)
         fed = padded([shifted_right(number for number in each if number) for each in tokens])
         results: list[Any] = [None] * len(ids)
-        for rows, (context, target) in _batches((ids, fed), self._most_tokens, batch_size):
+        batches = _batches((ids, fed), self._most_tokens, batch_size, filled=not self.run_eagerly)
+        for rows, (context, target) in batches:
             inputs = {"context": context, "target": target}
             weights = self._attention.predict_on_batch(inputs, self.run_eagerly)
             weights.pop("logits", None)
@@ -546,25 +574,26 @@ def _check_batch_size(batch_size):
         raise ValueError(f"batch_size must be at least 1, got {batch_size}")
 
 
-def _batches(arrays, most, batch_size):
+def _batches(arrays, most, batch_size, filled=True):
     """Yield batches of rows of about equal length: the row numbers, and the rows of each array.
 
     Rows are sorted by their length in the first array, then the others, and padded to the bucket
-    that fits all arrays, or to the `most` tokens that the model takes. Every batch is full, so that
-    each bucket needs one program; a single row is its own batch.
+    that fits all arrays, or to the `most` tokens that the model takes. Every batch is `filled`
+    with copies of a row, so that each bucket needs one program; a single row is its own batch.
     """
     lengths = [(ids != 0).sum(axis=1) for ids in arrays]
     order = np.lexsort(lengths[::-1])
     size = 1 if len(order) == 1 else batch_size
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
-        filled = np.concatenate([rows, np.repeat(rows[:1], size - len(rows))])
+        missing = size - len(rows) if filled else 0
+        chosen = np.concatenate([rows, np.repeat(rows[:1], missing)])
         longest = max(counts[rows].max() for counts in lengths)
         bucket = bucket_of(longest)
         batch = []
         for ids, limit in zip(arrays, most, strict=True):
             length = bucket if limit is None else min(bucket, limit)
-            part = np.zeros((size, length), dtype="int32")
-            part[:, : ids.shape[1]] = ids[filled, :length]
+            part = np.zeros((len(chosen), length), dtype="int32")
+            part[:, : ids.shape[1]] = ids[chosen, :length]
             batch.append(part)
         yield rows, batch

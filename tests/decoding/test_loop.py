@@ -56,6 +56,35 @@ def test_smaller_batches_decode_what_one_batch_would(kind, in_one, monkeypatch):
     assert ends.sum() > 2  # so that there was something to leave
 
 
+class AtOnce(toys.History):
+    """A step that is not traced; it counts the rows that it is called with."""
+
+    rows = 0
+
+    def call(self, tokens, memory, state):
+        self.rows += len(tokens)
+        return super().call(tokens, memory, state)
+
+    @staticmethod
+    def take(structure, rows):
+        return keras.tree.map_structure(
+            lambda each: None if each is None else ops.take(each, rows, axis=0), structure
+        )
+
+
+@pytest.mark.skipif(keras.backend.backend() == "jax", reason="compiles every shape")
+@pytest.mark.parametrize("kind", ["greedy", "sampling", "beam"])
+def test_a_step_that_computes_at_once_decodes_the_same_with_fewer_rows(kind, monkeypatch):
+    expected = eager(kind)
+    steps = []
+    for leaving in (4, 0):
+        monkeypatch.setattr(loop, "LEAVING", leaving)
+        steps.append(AtOnce())
+        monkeypatch.setattr(toys, "History", lambda: steps[-1])
+        assert_equal(eager(kind), expected)
+    assert steps[0].rows < steps[1].rows
+
+
 class Counting(toys.History):
     """Counts the rows that it is called with."""
 

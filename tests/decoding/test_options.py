@@ -39,19 +39,19 @@ def test_a_wrong_option_says_what_was_received(options, message):
 
 
 @pytest.mark.parametrize(
-    ("options", "searches"),
+    ("options", "count"),
     [
-        ({"beam": 4, "n_best": 4, "top_k": 0, "top_p": 1, "temperature": 0}, True),
-        ({"beam": 4, "length_penalty": 0}, True),
-        ({"beam": 4, "length_penalty": 10}, True),
-        ({"beam": None, "top_k": None, "top_p": None}, False),
-        ({"beam": 1, "top_k": 3, "top_p": 0.5, "temperature": 1}, False),
+        ({"beam": 4, "n_best": 4, "top_k": 0, "top_p": 1, "temperature": 0}, 8),
+        ({"beam": 4, "length_penalty": 0}, 8),
+        ({"beam": 3, "length_penalty": 10}, 6),
+        ({"beam": None, "top_k": None, "top_p": None}, 1),
+        ({"beam": 1, "top_k": 3, "top_p": 0.5, "temperature": 1}, None),
     ],
 )
-def test_what_is_off_goes_with_everything_and_limits_are_allowed(options, searches):
+def test_what_is_off_goes_with_everything_and_limits_are_allowed(options, count):
     check_options(**options)
     generator = Generator(keras.layers.Layer(), keras.layers.Layer(), max_length=3, **options)
-    assert generator.searches == searches
+    assert generator.search.count == count
 
 
 def test_the_functions_check_their_options():

@@ -1,0 +1,33 @@
+"""Threads that compute a batch each: the operations of decoding are too small for all cores."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+MOST_THREADS = 8  # each has a batch in memory
+
+
+def count_of_threads() -> int:
+    """Return how many threads have a core, at most 8."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return min(len(allowed(0)) if allowed else os.cpu_count() or 1, MOST_THREADS)
+
+
+def in_threads(compute: Callable[[Any], Any], batches: Iterable[Any], threads: int) -> list[Any]:
+    """Compute each of some batches in a thread, and return the results in their order.
+
+    Args:
+        compute: what to call with a batch; several threads call it at the same time.
+        batches: taken no faster than they are computed, so that a progress bar may count them.
+        threads: how many of them.
+    """
+    outputs: list[Any] = []
+    begun: deque[Any] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for inputs in batches:
+            begun.append(pool.submit(compute, inputs))
+            if len(begun) > threads:
+                outputs.append(begun.popleft().result())
+        return [*outputs, *(each.result() for each in begun)]

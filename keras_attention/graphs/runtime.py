@@ -1,0 +1,197 @@
+"""A Transformer in ONNX Runtime: its encoder and its step, as decoding calls them."""
+
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from keras import ops, tree
+
+from keras_attention.decoding.logits import Candidates
+from keras_attention.graphs.transformer import (
+    CACHED,
+    NOWHERE,
+    check_transformer,
+    encoder_graph,
+    layers_of,
+    step_graph,
+)
+from keras_attention.installing import pip_install
+from keras_attention.layers import TransformerDecoderLayer
+from keras_attention.text import PADDING
+from keras_attention.types import Array
+
+_NEEDS = ("onnx", "onnxruntime")
+
+
+class State(NamedTuple):
+    """The tokens so far, of W hypotheses for each sentence.
+
+    Attributes:
+        seen: booleans (B, W, P), the slots with the tokens of each hypothesis.
+        cache: keys and values (B, H, P, K) of all slots, by the names of the graph, as ONNX Runtime
+            holds them.
+    """
+
+    seen: np.ndarray
+    cache: dict[str, Any]
+
+
+class Runtime:
+    """The encoder and the step of a Transformer, with the weights that it has now.
+
+    Each call uses one thread, so several threads may call at the same time.
+
+    Args:
+        model: a Transformer of this package in float32.
+        int8: whether products with weights are of integers of eight bits.
+
+    Raises:
+        ImportError: onnx or onnxruntime is not installed.
+        ValueError: the model is another one.
+    """
+
+    def __init__(self, model: keras.Model, int8: bool = False):
+        missing = [name for name in _NEEDS if find_spec(name) is None]
+        if missing:
+            names = " and ".join(missing)
+            raise ImportError(f"ONNX Runtime needs {names}: {pip_install('onnxruntime')}")
+        check_transformer(model)
+        self._encoder = _Session(encoder_graph(model, int8))
+        self._step = _Session(step_graph(model, int8))
+        self._words = model.output_shape[-1]
+        layers = layers_of(model.get_layer("decoder"), TransformerDecoderLayer)
+        self._cached = [f"{kind}_{n + 1}" for n in range(len(layers)) for kind in CACHED]
+        self._depths = layers[0].num_heads, layers[0].key_dim
+
+    def encode(self, context: Array) -> dict[str, Any]:
+        """Encode ids (B, S): `{"memory": …, "state": …}`, of sentences without a token."""
+        context = np.asarray(ops.convert_to_numpy(context), dtype="int32")
+        length = np.flatnonzero((context != PADDING).any(axis=0)).max(initial=0) + 1
+        memory = self._encoder({"context": _held(context[:, :length])})
+        heads, depth = self._depths
+        empty = _held(np.zeros((len(context), heads, 0, depth), dtype="float32"))
+        seen = np.ones((len(context), 1, 0), dtype=bool)
+        return {"memory": memory, "state": State(seen, dict.fromkeys(self._cached, empty))}
+
+    def step(self, count: int | None = None) -> "Step":
+        """Return what makes a step, a `Step`.
+
+        Args:
+            count: how many of the likeliest tokens it returns; None: all logits.
+        """
+        return Step(self._step, self._words, count)
+
+
+class Step:
+    """Decode one token of each hypothesis: `step(tokens, memory, state) → …, {}, state`.
+
+    It computes at once, without being traced, so a loop may `take` any rows of its tensors.
+
+    Args:
+        session: of the graph "step".
+        words: size of the vocabulary, V.
+        count: as for `Runtime.step`.
+
+    Call arguments:
+        tokens: ids (B·W,), the previous tokens.
+        memory, state: from `Runtime.encode`; then the state of the previous step.
+
+    Returns:
+        `Candidates`, or logits (B·W, V); no weights; and the next state.
+    """
+
+    shares_rows = True
+
+    def __init__(self, session: "_Session", words: int, count: int | None):
+        self._session, self._words = session, words
+        self._returns_logits = count is None
+        self._count = _held(np.array([1 if count is None else min(count, words)]))
+
+    def __call__(
+        self, tokens: Array, memory: dict[str, Any], state: State
+    ) -> tuple[Any, dict[str, Any], State]:
+        batch, hypotheses, slots = state.seen.shape
+        seen, bias = _see_own(state.seen)
+        tokens = np.asarray(ops.convert_to_numpy(tokens), dtype="int32")
+        given = {
+            "tokens": _held(tokens.reshape(batch, hypotheses)),
+            "positions": _held(np.full(hypotheses, slots // hypotheses)),
+            "bias": bias,
+            "count": self._count,
+        }
+        found = self._session({**given, **memory, **state.cache})
+        after = State(seen, {name: found[f"next_{name}"] for name in state.cache})
+        if self._returns_logits:
+            return found["logits"].numpy()[:, : self._words], {}, after
+        return Candidates(found["log_probabilities"].numpy(), found["ids"].numpy()), {}, after
+
+    @staticmethod
+    def branch(state: State, hypotheses: int) -> State:
+        """Return a state that W hypotheses of each sentence share."""
+        return state._replace(seen=np.repeat(state.seen, hypotheses, axis=1))
+
+    @staticmethod
+    def follow(state: State, parents: Array) -> State:
+        """Return a state in which hypotheses go on from their parents, at (B, W)."""
+        parents = ops.convert_to_numpy(parents)
+        return state._replace(seen=np.take_along_axis(state.seen, parents[:, :, None], axis=1))
+
+    @staticmethod
+    def take(structure: Any, rows: np.ndarray) -> Any:
+        """Return rows of all tensors of a structure, some of which ONNX Runtime holds."""
+        from onnxruntime import OrtValue
+
+        def take(tensor):
+            if tensor is None:
+                return None
+            if isinstance(tensor, OrtValue):
+                return _held(tensor.numpy()[rows])
+            return tensor[rows]
+
+        return tree.map_structure(take, structure)
+
+
+def can_compute(model: keras.Model) -> bool:
+    """Return whether `Runtime` can compute a model here."""
+    if any(find_spec(name) is None for name in _NEEDS):
+        return False
+    try:
+        check_transformer(model)
+    except ValueError:
+        return False
+    return True
+
+
+class _Session:
+    """A graph in ONNX Runtime, called with all inputs by name, in the thread that calls it."""
+
+    def __init__(self, graph):
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        providers = ["CPUExecutionProvider"]
+        self._session = onnxruntime.InferenceSession(graph, options, providers=providers)
+        self._outputs = [output.name for output in self._session.get_outputs()]
+
+    def __call__(self, given):
+        outputs = self._session.run_with_ort_values(self._outputs, given)
+        return dict(zip(self._outputs, outputs, strict=True))
+
+
+def _see_own(seen):
+    """Let each hypothesis see its next token; return what all see, and the bias of the step."""
+    batch, hypotheses, slots = seen.shape
+    if hypotheses == 1:  # it sees every slot
+        return np.ones((batch, 1, slots + 1), dtype=bool), _held(np.zeros((1, 1, 1, 1), "float32"))
+    own = np.broadcast_to(np.eye(hypotheses, dtype=bool), (batch, hypotheses, hypotheses))
+    seen = np.concatenate([seen, own], axis=2)
+    return seen, _held(np.where(seen, np.float32(0), NOWHERE)[:, None])
+
+
+def _held(array):
+    """Return an array as ONNX Runtime holds it, without a copy."""
+    from onnxruntime import OrtValue
+
+    return OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
