@@ -122,7 +122,7 @@ clean:
 $(VENV)/package: setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[jax]"
+	$(BIN)/python -m pip install --quiet --editable ".[jax,onnxruntime]"
 	touch $@
 
 $(VENV)/lint: $(VENV)/package

@@ -1,9 +1,11 @@
 """Decoding: sentences a second by batch size, and the latency of a single one.
 
-The same sentences, as ids, are translated by the same trained model: by this package, in float32
-and with its Transformer quantized to int8; by CTranslate2 with the weights of our Transformer, in
-both; and by a loop over the growing prefix as the TensorFlow tutorial has it. How many translations
-are the same is counted; beam search is without a length penalty, since the two have different ones.
+The same sentences, as ids, are translated by the same trained model: by this package, compiled by
+Keras and with ONNX Runtime, in float32 and int8; by CTranslate2 with the weights of our
+Transformer, in both; and by a loop over the growing prefix as the TensorFlow tutorial has it. How
+many translations are the same is counted; beam search is without a length penalty, since the two
+have different ones. Where ONNX Runtime translates, Keras computes the search with the backend that
+the command line would take.
 
 The loop is slow, and translates only the first of the sentences; it is compared with this package
 on the same ones, 64 a batch, sorted by length, in both.
@@ -28,11 +30,14 @@ from examples.benchmarks.workers import Job, started, take_turns
 
 RNN, TRANSFORMER = "keras_attention, RNN", "keras_attention, Transformer"
 QUANTIZED = "keras_attention, Transformer int8"
+GRAPHS = "keras_attention, Transformer, ONNX Runtime"
+GRAPHS_INT8 = "keras_attention, Transformer int8, ONNX Runtime"
 FLOAT32, FLOAT16, INT8 = (f"CTranslate2 {kind}" for kind in ("float32", "float16", "int8"))
 LOOP, BESIDE_LOOP = "loop over the prefix", "greedy, the sentences of the loop"
 MAX_LENGTH = 50
 RUNS = {RNN: "rnn", TRANSFORMER: "transformer"}
-LATENCIES = {RNN: (4, 2), TRANSFORMER: (5, 3)}  # bars, in milliseconds
+RUNTIMES = {GRAPHS: "onnxruntime", GRAPHS_INT8: "onnxruntime-int8"}
+LATENCIES = {RNN: (4, 2), TRANSFORMER: (5, 3), GRAPHS: (5, 3)}  # bars, in milliseconds
 
 
 def measure(options, progress):
@@ -42,8 +47,13 @@ def measure(options, progress):
         for name, run in RUNS.items()
     }
     _, _, arguments = ours[TRANSFORMER]
-    quantized = ("decoders", "ThisPackage", {**arguments, "quantized": "int8"})
-    with started({**ours, QUANTIZED: quantized}) as workers:
+    others = {QUANTIZED: ("decoders", "ThisPackage", {**arguments, "quantized": "int8"})}
+    if is_there("ONNX Runtime"):
+        others |= {
+            name: ("decoders", "ThisPackage", {**arguments, "runtime": runtime})
+            for name, runtime in RUNTIMES.items()
+        }
+    with started(ours | others) as workers:
         inputs = {name: workers[name].ask("inputs") for name in ours}
         ids = inputs[TRANSFORMER]
         rows, ones = min(map(len, inputs.values())), 10 if options.quick else 200
@@ -71,7 +81,7 @@ def measure(options, progress):
             if job.name in timed
         },
         "latency_ms": latencies,
-        "left_out": [*left_out(["CTranslate2"]), *elsewhere.values()],
+        "left_out": [*left_out(["CTranslate2", "ONNX Runtime"]), *elsewhere.values()],
     }
 
 
@@ -101,7 +111,7 @@ def ctranslate2(options, ids, names):
 
 
 def _jobs(rows, ones, short, quick):
-    sizes = () if quick else (32, 256)
+    sizes = () if quick else (32, 128, 256)
     few, calls = min(rows, 16 if quick else 256), 3 if quick else 30
     return [
         Job("greedy, one at a time", "decode", (ones, 1, 1, MAX_LENGTH)),
@@ -124,6 +134,8 @@ def _jobs(rows, ones, short, quick):
 
 
 def _can(name, job):
+    if job.method == "latency":
+        return name in RUNS or (name in RUNTIMES and "without attention" in job.name)
     return name in RUNS or (job.method == "decode" and job.name != BESIDE_LOOP)
 
 
@@ -175,10 +187,18 @@ def figures(raw):
         return max((each for each in found if each["sentences"] == raw["sentences"]), key=fastest)
 
     there = speed["greedy, all"]  # a page may hold what was measured without one of them
-    if QUANTIZED in there:
-        same = 100 * there[QUANTIZED]["same"]
-        result.append(held("translations in int8 that are those in float32, greedy", [same], "%"))
-    for rival, ours, bar in ((FLOAT32, TRANSFORMER, (1, 1.5)), (INT8, QUANTIZED, (0.7, 1))):
+    for name in (QUANTIZED, *RUNTIMES):
+        if name in there:
+            same = 100 * there[name]["same"]
+            title = f"translations of {name} that are those of {TRANSFORMER}, greedy"
+            result.append(held(title, [same], "%"))
+    has_graphs = GRAPHS in there
+    for rival, ours, bar in (
+        (FLOAT32, GRAPHS, (1, 1.5)),
+        (INT8, GRAPHS_INT8, (0.7, 1)),
+        (FLOAT32, TRANSFORMER, None if has_graphs else (1, 1.5)),
+        (INT8, QUANTIZED, None if has_graphs else (0.7, 1)),
+    ):
         if rival not in there or ours not in there:
             continue
         name = f"sentences a second, {ours}, greedy, each in its best batches, against {rival}"
@@ -187,12 +207,14 @@ def figures(raw):
         for condition, by_name in speed.items():
             if rival in by_name:
                 ratio = ratios(rates(by_name[ours]), rates(by_name[rival]))
-                is_main = ours == TRANSFORMER and condition.startswith("beam")
-                bar = (0.7, 1) if is_main else None
+                is_main = rival == FLOAT32 and bar and condition.startswith("beam")
+                beam_bar = (0.7, 1) if is_main else None
                 name = f"{ours}, against {rival}, {condition}"
-                result.append(held(name, ratio, "×", at_least=bar))
-        same = 100 * there[rival]["same"]
-        result.append(held(f"translations that are those of {rival}, greedy", [same], "%"))
+                result.append(held(name, ratio, "×", at_least=beam_bar))
+    for rival in (FLOAT32, INT8):
+        if rival in there:
+            same = 100 * there[rival]["same"]
+            result.append(held(f"translations that are those of {rival}, greedy", [same], "%"))
     for name in RUNS:
         ratio = ratios(rates(speed[BESIDE_LOOP][name]), rates(speed[LOOP][name]))
         result.append(
@@ -200,7 +222,7 @@ def figures(raw):
         )
     for condition, by_name in raw["latency_ms"].items():
         for name, times in by_name.items():
-            bar = LATENCIES[name] if condition == "greedy, without attention" else None
+            bar = LATENCIES.get(name) if condition == "greedy, without attention" else None
             result.append(
                 held(f"latency of a short sentence, {name}, {condition}", times, "ms", at_most=bar)
             )
@@ -250,7 +272,11 @@ def draw(raw, figure):
         panel.set_visible(False)
     for panel, condition in zip(panels, conditions, strict=False):
         by_name = raw["speed"][condition]
-        bars(panel, {name: rates(found) for name, found in by_name.items()}, (*RUNS, QUANTIZED))
+        bars(
+            panel,
+            {name: rates(found) for name, found in by_name.items()},
+            (*RUNS, QUANTIZED, *RUNTIMES),
+        )
         panel.set_title(condition, fontsize=10, loc="left")
     latencies = {
         f"{name.split(', ')[1]}{', attention' if 'with ' in condition else ''}": times

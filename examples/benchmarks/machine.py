@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-PACKAGES = ("keras", "tensorflow", "jax", "keras-hub", "torch", "ctranslate2", "numpy")
+PACKAGES = (
+    *("keras", "tensorflow", "jax", "keras-hub", "torch", "ctranslate2", "onnxruntime", "numpy"),
+)
 PEAK_SIZE, GPU_PEAK_SIZE, PEAK_REPEATS = 2048, 8192, 6
 GPU_PRODUCTS = 10  # in a row, so that asking for them takes no time of its own
 SLOW = 5.0  # seconds of a product after which one is enough

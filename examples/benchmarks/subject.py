@@ -10,7 +10,12 @@ from keras_attention.installing import pip_install
 from keras_attention.lab.report import Figure, written
 
 # The packages of the rivals; the extra `bench` brings them.
-RIVALS = {"KerasHub": "keras_hub", "PyTorch": "torch", "CTranslate2": "ctranslate2"}
+RIVALS = {
+    "KerasHub": "keras_hub",
+    "PyTorch": "torch",
+    "CTranslate2": "ctranslate2",
+    "ONNX Runtime": "onnxruntime",
+}
 
 
 class Subject(NamedTuple):

@@ -163,7 +163,10 @@ class DirectGenerator:
         """
         del run_eagerly  # there is no other way
         inputs = [self.search.inputs(ids, (seed, number)) for number, ids in enumerate(contexts)]
-        return in_threads(self._generate, reversed(inputs), count_of_threads())[::-1]
+        threads = min(count_of_threads(), len(inputs))
+        if threads < 2:
+            return [*map(self._generate, inputs)]
+        return in_threads(self._generate, reversed(inputs), threads)[::-1]
 
     def _generate(self, inputs):
         generated = self.search(self.encode, self.step, inputs)

@@ -99,6 +99,8 @@ def _at_once(advance, step, given, carry, limit):
                 *_take((carry.kept, carry.done), left),
             )
             given, rows = step.take(given, carried), rows[left]
+    if not parts:
+        return carry.kept
     numbers, kept = zip(*parts, (rows, carry.kept), strict=True)
     order = np.argsort(np.concatenate(numbers))
     return tree.map_structure(
