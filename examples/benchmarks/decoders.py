@@ -16,14 +16,10 @@ class ThisPackage:
         sentences: strings.
         most: sentences with more tokens are left out.
         quantized: None, or the precision of the weights of its products, such as "int8".
-        runtime: what translates, with the backend of Keras that the command line would take.
+        runtime: what translates.
     """
 
     def __init__(self, run, sentences, most=62, quantized=None, runtime="keras"):
-        from keras_attention.cli import backend
-
-        if runtime != "keras":
-            backend.choose(str(run), sentences, runtime)
         from keras_attention.translation.translator import Translator
 
         self.translator = Translator.load(run)

@@ -4,8 +4,7 @@ The same sentences, as ids, are translated by the same trained model: by this pa
 Keras and with ONNX Runtime, in float32 and int8; by CTranslate2 with the weights of our
 Transformer, in both; and by a loop over the growing prefix as the TensorFlow tutorial has it. How
 many translations are the same is counted; beam search is without a length penalty, since the two
-have different ones. Where ONNX Runtime translates, Keras computes the search with the backend that
-the command line would take.
+have different ones.
 
 The loop is slow, and translates only the first of the sentences; it is compared with this package
 on the same ones, 64 a batch, sorted by length, in both.

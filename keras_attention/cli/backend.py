@@ -62,7 +62,7 @@ def without_compiling(
     """Let a translator do without programs if compiling them takes longer than they save.
 
     On a CPU, ONNX Runtime translates several sentences, if it can. Otherwise TensorFlow computes
-    few sentences one operation after the other. JAX would compile every operation of both.
+    few sentences one operation after the other; JAX would compile every operation.
 
     Args:
         translator: a `Translator`.
@@ -77,12 +77,12 @@ def without_compiling(
 
     from keras_attention import graphs
 
-    name = keras.backend.backend()
-    is_sooner = len(sentences) > SEVERAL_SENTENCES and name != "jax" and not _has_accelerator()
+    is_sooner = len(sentences) > SEVERAL_SENTENCES and not _has_accelerator()
     if runtime is None and is_sooner and graphs.can_compute(translator.model):
         runtime = ONNX_RUNTIME
     translator.runtime = runtime or KERAS
-    translator.run_eagerly = name == "tensorflow" and len(sentences) <= FEW_SENTENCES
+    few = len(sentences) <= FEW_SENTENCES
+    translator.run_eagerly = few and keras.backend.backend() == "tensorflow"
     return translator
 
 

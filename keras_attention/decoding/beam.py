@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from keras import ops, tree
 
 from keras_attention.decoding import logits as on_logits
-from keras_attention.decoding.loop import Carry, shares_rows, until_done
+from keras_attention.decoding.arrays import NUMPY, namespace
+from keras_attention.decoding.loop import Carry, computes_at_once, shares_rows, until_done
 from keras_attention.decoding.options import PADDING, Generated, check_options
 from keras_attention.types import Array
 
@@ -33,10 +34,11 @@ class _Hypotheses(NamedTuple):
 
     def at(self, places):
         """Return the hypotheses at indices (B, M)."""
+        xp = namespace(self.scores)
         return _Hypotheses(
-            ops.take_along_axis(self.tokens, places[:, :, None], axis=1),
-            ops.take_along_axis(self.log_probabilities, places, axis=1),
-            ops.take_along_axis(self.scores, places, axis=1),
+            xp.take_along_axis(self.tokens, places[:, :, None], axis=1),
+            xp.take_along_axis(self.log_probabilities, places, axis=1),
+            xp.take_along_axis(self.scores, places, axis=1),
         )
 
     def best(self, count):
@@ -45,8 +47,10 @@ class _Hypotheses(NamedTuple):
 
     def and_also(self, others):
         """Return these and then others, unsorted."""
-        pairs = zip(self, others, strict=True)
-        return _Hypotheses(*(ops.concatenate(pair, axis=1) for pair in pairs))
+        xp = namespace(self.scores)
+        return _Hypotheses(
+            *(xp.concatenate(pair, axis=1) for pair in zip(self, others, strict=True))
+        )
 
 
 def beam_search(
@@ -97,6 +101,7 @@ def beam_search(
     """
     check_options(beam=beam, max_length=max_length, length_penalty=length_penalty, n_best=n_best)
     batch = ops.shape(tree.flatten(state)[0])[0]
+    xp = NUMPY if computes_at_once(step) else ops
     memory, state, follow = _branch(step, memory, state, beam)
 
     def penalty(length):
@@ -106,37 +111,37 @@ def beam_search(
         alive, ended = carry.kept
         logits, _, state = step(carry.previous, memory, carry.state)
         parents, tokens, log_probabilities = _extend(logits, alive, start_id)
-        here = ops.arange(max_length) == position
-        histories = ops.take_along_axis(alive.tokens, parents[:, :, None], axis=1)
-        histories = ops.where(here, tokens[:, :, None], histories)
+        here = xp.arange(max_length) == position
+        histories = xp.take_along_axis(alive.tokens, parents[:, :, None], axis=1)
+        histories = xp.where(here, tokens[:, :, None], histories)
         ends = tokens == end_id
 
-        counts = ops.logical_and(ends[:, :beam], ops.logical_not(carry.done)[:, None])
-        scores = log_probabilities / penalty(ops.cast(position + 1, "float32"))
+        counts = xp.logical_and(ends[:, :beam], xp.logical_not(carry.done)[:, None])
+        scores = log_probabilities / penalty(xp.cast(position + 1, "float32"))
         new = _Hypotheses(
             histories[:, :beam],
             log_probabilities[:, :beam],
-            ops.where(counts, scores[:, :beam], -math.inf),
+            xp.where(counts, scores[:, :beam], -math.inf),
         )
         ended = ended.and_also(new).best(beam)
 
-        going = ops.where(ends, -math.inf, log_probabilities)
+        going = xp.where(ends, -math.inf, log_probabilities)
         stays = _places_of_largest(going, beam)
         alive = _Hypotheses(histories, going, going / penalty(max_length)).at(stays)
-        state = follow(state, ops.take_along_axis(parents, stays, axis=1))
-        previous = ops.reshape(ops.take_along_axis(tokens, stays, axis=1), (-1,))
+        state = follow(state, xp.take_along_axis(parents, stays, axis=1))
+        previous = xp.reshape(xp.take_along_axis(tokens, stays, axis=1), (-1,))
 
         # Log probabilities only fall, so no alive hypothesis can exceed its score at length L.
         settled = ended.scores[:, n_best - 1] >= alive.scores[:, 0]
         full = ended.scores[:, -1] > -math.inf
-        done = ops.logical_or(carry.done, ops.logical_or(full, settled))
+        done = xp.logical_or(carry.done, xp.logical_or(full, settled))
         return Carry(previous, state, (alive, ended), done)
 
     first = Carry(
-        previous=ops.full((batch * beam,), start_id, dtype="int32"),
+        previous=xp.full((batch * beam,), start_id, dtype="int32"),
         state=state,
-        kept=_beginnings(batch, beam, max_length),
-        done=ops.zeros((batch,), dtype="bool"),
+        kept=_beginnings(xp, batch, beam, max_length),
+        done=xp.zeros((batch,), dtype="bool"),
     )
     alive, ended = until_done(advance, step, memory, first, max_length, branches=True)
     return _results(ended, alive, n_best)
@@ -149,11 +154,11 @@ def _branch(step: Any, memory, state, beam):
     return _repeat(memory, beam), _repeat(state, beam), _reorder
 
 
-def _beginnings(batch, beam, max_length):
+def _beginnings(xp, batch, beam, max_length):
     """Return the first alive hypotheses, a single empty one; and the ended ones, none."""
-    tokens = ops.full((batch, beam, max_length), PADDING, dtype="int32")
-    none = ops.full((batch, beam), -math.inf, dtype="float32")
-    one = ops.where(ops.arange(beam) == 0, 0.0, none)
+    tokens = xp.full((batch, beam, max_length), PADDING, dtype="int32")
+    none = xp.full((batch, beam), -math.inf, dtype="float32")
+    one = xp.where(xp.arange(beam) == 0, 0.0, none)
     return _Hypotheses(tokens, one, one), _Hypotheses(tokens, none, none)
 
 
@@ -170,19 +175,20 @@ def _extend(logits, alive, start_id):
     Returns:
         Their parents, indices in 0 … W−1; their tokens; their log probabilities; each (B, 2W).
     """
-    beam = alive.scores.shape[1]
+    xp, beam = namespace(alive.scores), alive.scores.shape[1]
     gained, ids = on_logits.candidates(logits, 2 * beam, start_id)
     count = ids.shape[1]
-    candidates = alive.log_probabilities[:, :, None] + ops.reshape(gained, (-1, beam, count))
-    candidates = ops.reshape(candidates, (-1, beam * count))
+    candidates = alive.log_probabilities[:, :, None] + xp.reshape(gained, (-1, beam, count))
+    candidates = xp.reshape(candidates, (-1, beam * count))
     places = _places_of_largest(candidates, 2 * beam)
-    tokens = ops.take_along_axis(ops.reshape(ids, (-1, beam * count)), places, axis=1)
-    return places // count, tokens, ops.take_along_axis(candidates, places, axis=1)
+    tokens = xp.take_along_axis(xp.reshape(ids, (-1, beam * count)), places, axis=1)
+    return places // count, tokens, xp.take_along_axis(candidates, places, axis=1)
 
 
 def _places_of_largest(values, count):
     """Return the indices (B, count) of the largest values (B, N), largest first."""
-    return ops.cast(ops.top_k(values, count)[1], "int32")
+    xp = namespace(values)
+    return xp.cast(xp.top_k(values, count)[1], "int32")
 
 
 def _repeat(structure, count):
@@ -201,15 +207,16 @@ def _reorder(state, parents):
 
 def _results(ended, alive, n_best):
     """Return the best ended hypotheses, then the best alive ones."""
-    wanted = ops.arange(n_best)
-    count = ops.sum(ops.cast(ended.scores > -math.inf, "int32"), axis=1, keepdims=True)
+    xp = namespace(ended.scores)
+    wanted = xp.arange(n_best)
+    count = xp.sum(xp.cast(ended.scores > -math.inf, "int32"), axis=1, keepdims=True)
     finished = wanted < count
     beam = ended.scores.shape[1]
-    chosen = ended.and_also(alive).at(ops.where(finished, wanted, beam + wanted - count))
+    chosen = ended.and_also(alive).at(xp.where(finished, wanted, beam + wanted - count))
     exists = chosen.scores > -math.inf
     return Generated(
-        ops.where(exists[:, :, None], chosen.tokens, PADDING),
-        ops.where(exists, chosen.log_probabilities, -math.inf),
+        xp.where(exists[:, :, None], chosen.tokens, PADDING),
+        xp.where(exists, chosen.log_probabilities, -math.inf),
         finished,
         chosen.scores,
     )

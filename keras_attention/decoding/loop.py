@@ -55,8 +55,9 @@ def until_done(
             sentences must not matter.
         step: the model's step. A step with a cache has the methods `slots_of(state)`, which returns
             the number of slots of a hypothesis, and `with_slots(state, slots)`, which changes it.
-            A step that computes at once, and is not traced, has the method `take(structure, rows)`,
-            which returns rows of what it has made or was given.
+            A step that computes at once, and is not traced, returns arrays of NumPy, also in the
+            carry, and has the method `take(structure, rows)`, which returns rows of its memory and
+            state.
         given: inputs of every step, a structure of tensors with as many rows as the state.
         carry: the first `Carry`.
         limit: maximum number of steps.
@@ -65,7 +66,7 @@ def until_done(
     Returns:
         The `kept` of the last carry.
     """
-    if hasattr(step, "take"):
+    if computes_at_once(step):
         return _at_once(advance, step, given, carry, limit)
     position = ops.convert_to_tensor(0, dtype="int32")
     most = step.slots_of(carry.state) if hasattr(step, "slots_of") else None
@@ -80,32 +81,36 @@ def until_done(
 
 
 def _at_once(advance, step, given, carry, limit):
-    """Advance in a loop of Python; sentences that are done leave the batch."""
-    rows, parts = np.arange(carry.done.shape[0]), []
+    """Advance in a loop of Python, with arrays of NumPy; what is done leaves the batch."""
+    rows, parts = np.arange(len(carry.done)), []
     for position in range(limit):
         carry = advance(position, given, carry)
-        done = ops.convert_to_numpy(carry.done)
+        done = carry.done
         if done.all():
             break
         if LEAVING * done.sum() >= len(done):
-            parts.append((rows[done], _take(carry.kept, np.flatnonzero(done))))
-            left = np.flatnonzero(~done)
-            width = carry.previous.shape[0] // len(done)
-            hypotheses = (left[:, None] * width + np.arange(width)).reshape(-1)
-            carried = left if shares_rows(step) else hypotheses
+            parts.append((rows[done], _rows(carry.kept, done)))
+            hypotheses = np.repeat(~done, len(carry.previous) // len(done))
+            carried = np.flatnonzero(~done if shares_rows(step) else hypotheses)
             carry = Carry(
-                _take(carry.previous, hypotheses),
+                carry.previous[hypotheses],
                 step.take(carry.state, carried),
-                *_take((carry.kept, carry.done), left),
+                *_rows((carry.kept, done), ~done),
             )
-            given, rows = step.take(given, carried), rows[left]
-    if not parts:
-        return carry.kept
+            given, rows = step.take(given, carried), rows[~done]
     numbers, kept = zip(*parts, (rows, carry.kept), strict=True)
     order = np.argsort(np.concatenate(numbers))
-    return tree.map_structure(
-        lambda *each: ops.take(ops.concatenate(each, axis=0), order, axis=0), *kept
-    )
+    return tree.map_structure(lambda *each: np.concatenate(each)[order], *kept)
+
+
+def _rows(structure, which):
+    """Return rows of all arrays of NumPy."""
+    return tree.map_structure(lambda array: array[which], structure)
+
+
+def computes_at_once(step: Any) -> bool:
+    """Return whether a step is not traced, but returns arrays of NumPy."""
+    return hasattr(step, "take")
 
 
 def shares_rows(step: Any) -> bool:

@@ -6,7 +6,8 @@ from typing import Any
 from keras import ops, tree
 
 from keras_attention.decoding import logits as on_logits
-from keras_attention.decoding.loop import Carry, until_done
+from keras_attention.decoding.arrays import NUMPY
+from keras_attention.decoding.loop import Carry, computes_at_once, until_done
 from keras_attention.decoding.options import PADDING, Generated, check_options
 from keras_attention.types import Array
 
@@ -56,6 +57,7 @@ def generate(
     if temperature > 0 and draws is None:
         raise ValueError("sampling needs draws (B, L) from [0, 1), got None")
     batch = ops.shape(tree.flatten(state)[0])[0]
+    xp = NUMPY if computes_at_once(step) else ops
 
     def draw(logits, draws):
         logits = on_logits.rule_out(logits, start_id)
@@ -71,27 +73,29 @@ def generate(
             return chosen[:, 0], gained[:, 0]
         logits = ops.cast(logits, "float32")
         chosen = draw(logits, ops.take(draws, position, axis=1))
-        return chosen, on_logits.log_probabilities(logits, chosen[:, None])[:, 0]
+        gained = on_logits.log_probabilities(logits, chosen[:, None])[:, 0]
+        drawn = chosen, gained
+        return drawn if xp is ops else tuple(map(ops.convert_to_numpy, drawn))
 
     def advance(position, given, carry):
         (memory, draws), (tokens, log_probabilities) = given, carry.kept
         logits, _, state = step(carry.previous, memory, carry.state)
         chosen, gained = choose(logits, draws, position)
-        chosen = ops.where(carry.done, PADDING, chosen)
-        tokens = ops.where(ops.arange(max_length) == position, chosen[:, None], tokens)
-        log_probabilities += ops.where(carry.done, 0.0, gained)
-        done = ops.logical_or(carry.done, chosen == end_id)
+        chosen = xp.where(carry.done, PADDING, chosen)
+        tokens = xp.where(xp.arange(max_length) == position, chosen[:, None], tokens)
+        log_probabilities = log_probabilities + xp.where(carry.done, 0.0, gained)
+        done = xp.logical_or(carry.done, chosen == end_id)
         return Carry(chosen, state, (tokens, log_probabilities), done)
 
     first = Carry(
-        previous=ops.full((batch,), start_id, dtype="int32"),
+        previous=xp.full((batch,), start_id, dtype="int32"),
         state=state,
         kept=(
-            ops.full((batch, max_length), PADDING, dtype="int32"),
-            ops.zeros((batch,), dtype="float32"),
+            xp.full((batch, max_length), PADDING, dtype="int32"),
+            xp.zeros((batch,), dtype="float32"),
         ),
-        done=ops.zeros((batch,), dtype="bool"),
+        done=xp.zeros((batch,), dtype="bool"),
     )
     tokens, log_probabilities = until_done(advance, step, (memory, draws), first, max_length)
-    finished = ops.any(tokens == end_id, axis=1)
+    finished = xp.any(tokens == end_id, axis=1)
     return Generated(tokens, log_probabilities, finished, scores=log_probabilities)
