@@ -92,12 +92,9 @@ def _at_once(advance, step, given, carry, limit):
             parts.append((rows[done], _rows(carry.kept, done)))
             hypotheses = np.repeat(~done, len(carry.previous) // len(done))
             carried = np.flatnonzero(~done if shares_rows(step) else hypotheses)
-            carry = Carry(
-                carry.previous[hypotheses],
-                step.take(carry.state, carried),
-                *_rows((carry.kept, done), ~done),
-            )
-            given, rows = step.take(given, carried), rows[~done]
+            given, state = step.take((given, carry.state), carried)
+            rows = rows[~done]
+            carry = Carry(carry.previous[hypotheses], state, *_rows((carry.kept, done), ~done))
     numbers, kept = zip(*parts, (rows, carry.kept), strict=True)
     order = np.argsort(np.concatenate(numbers))
     return tree.map_structure(lambda *each: np.concatenate(each)[order], *kept)

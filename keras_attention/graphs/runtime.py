@@ -14,6 +14,7 @@ from keras_attention.graphs.transformer import (
     check_transformer,
     encoder_graph,
     layers_of,
+    rows_graph,
     step_graph,
 )
 from keras_attention.installing import pip_install
@@ -62,6 +63,7 @@ class Runtime:
         self._words = model.output_shape[-1]
         layers = layers_of(model.get_layer("decoder"), TransformerDecoderLayer)
         self._cached = [f"{kind}_{n + 1}" for n in range(len(layers)) for kind in CACHED]
+        self._rows = _Session(rows_graph(len(self._encoder.outputs) + len(self._cached)))
         self._depths = layers[0].num_heads, layers[0].key_dim
 
     def encode(self, context: Array) -> dict[str, Any]:
@@ -80,7 +82,7 @@ class Runtime:
         Args:
             count: how many of the likeliest tokens it returns; None: all logits.
         """
-        return Step(self._step, self._words, count)
+        return Step(self._step, self._rows, self._words, count)
 
 
 class Step:
@@ -90,6 +92,7 @@ class Step:
 
     Args:
         session: of the graph "step".
+        rows: of the graph that takes rows of the memory and the cache.
         words: size of the vocabulary, V.
         count: as for `Runtime.step`.
 
@@ -103,8 +106,8 @@ class Step:
 
     shares_rows = True
 
-    def __init__(self, session: "_Session", words: int, count: int | None):
-        self._session, self._words = session, words
+    def __init__(self, session: "_Session", rows: "_Session", words: int, count: int | None):
+        self._session, self._rows, self._words = session, rows, words
         self._returns_logits = count is None
         self._count = _held(np.array([1 if count is None else min(count, words)]))
 
@@ -137,19 +140,24 @@ class Step:
         parents = ops.convert_to_numpy(parents)
         return state._replace(seen=np.take_along_axis(state.seen, parents[:, :, None], axis=1))
 
-    @staticmethod
-    def take(structure: Any, rows: np.ndarray) -> Any:
-        """Return rows of all tensors of a structure, some of which ONNX Runtime holds."""
+    def take(self, structure: Any, rows: np.ndarray) -> Any:
+        """Return rows of all tensors of a structure that has memory and state.
+
+        ONNX Runtime takes those that it holds, all at once.
+        """
         from onnxruntime import OrtValue
 
-        def take(tensor):
-            if tensor is None:
-                return None
-            if isinstance(tensor, OrtValue):
-                return _held(tensor.numpy()[rows])
-            return tensor[rows]
-
-        return tree.map_structure(take, structure)
+        leaves = tree.flatten(structure)
+        held = [leaf for leaf in leaves if isinstance(leaf, OrtValue)]
+        given = {f"tensor_{number}": each for number, each in enumerate(held, start=1)}
+        taken = iter(self._rows({"rows": _held(rows), **given}).values())
+        return tree.pack_sequence_as(
+            structure,
+            [
+                next(taken) if isinstance(leaf, OrtValue) else None if leaf is None else leaf[rows]
+                for leaf in leaves
+            ],
+        )
 
 
 def can_compute(model: keras.Model) -> bool:
@@ -173,11 +181,11 @@ class _Session:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         providers = ["CPUExecutionProvider"]
         self._session = onnxruntime.InferenceSession(graph, options, providers=providers)
-        self._outputs = [output.name for output in self._session.get_outputs()]
+        self.outputs = [output.name for output in self._session.get_outputs()]
 
     def __call__(self, given):
-        outputs = self._session.run_with_ort_values(self._outputs, given)
-        return dict(zip(self._outputs, outputs, strict=True))
+        found = self._session.run_with_ort_values(self.outputs, given)
+        return dict(zip(self.outputs, found, strict=True))
 
 
 def _see_own(seen):

@@ -106,6 +106,21 @@ def step_graph(model: keras.Model, int8: bool = False) -> bytes:
     return graph.serialized(inputs, outputs)
 
 
+def rows_graph(count: int) -> bytes:
+    """Return a graph that takes the same rows of some tensors of four axes.
+
+    Args:
+        count: how many there are: "tensor_1", … → "rows_1", …
+    """
+    graph, inputs, outputs = Graph(), {"rows": Tensor("INT64", ("R",))}, {}
+    for number in range(1, count + 1):
+        shape = tuple(f"{axis}{number}" for axis in "CDE")
+        inputs[f"tensor_{number}"] = Tensor("FLOAT", ("B", *shape))
+        outputs[f"rows_{number}"] = Tensor("FLOAT", ("R", *shape))
+        graph("Gather", f"tensor_{number}", "rows", axis=0, name=f"rows_{number}")
+    return graph.serialized(inputs, outputs)
+
+
 def check_transformer(model: keras.Model) -> None:
     """Check that the graphs can compute a model.
 

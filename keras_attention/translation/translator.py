@@ -236,9 +236,8 @@ class Translator:
         for (rows, _), generated in zip(batches, found, strict=True):
             if generated.tokens.ndim == 2:  # greedy or sampled: one candidate
                 generated = Generated(*(field[:, None] for field in generated))
-            for i, row in enumerate(rows):
-                fields = zip(*(field[i] for field in generated), strict=True)
-                results[row] = [Generated(*field) for field in fields]
+            for row, *fields in zip(rows, *generated, strict=False):  # a batch may be filled up
+                results[row] = [*map(Generated, *fields)]
         return results
 
     def _generator(self, **options):
