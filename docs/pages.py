@@ -27,6 +27,7 @@ ROOMS = (
     "metrics",
     "plotting",
     "plotting.interactive",
+    "graphs",
     "translation.result",
     "translation.translator",
     "translation.evaluation",

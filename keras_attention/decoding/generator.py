@@ -28,6 +28,7 @@ class Search:
         n_best: number of sentences to return from a beam, at most its size.
 
     Attributes:
+        has_beam: whether there are several hypotheses.
         count: how many of the likeliest tokens a step must find; None: it needs all logits.
 
     Raises:
@@ -49,14 +50,14 @@ class Search:
         search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty, "n_best": n_best}
         check_options(max_length=max_length, **sampling, **search)
         self.max_length = max_length
-        self._has_beam, self._draws = beam is not None and beam > 1, temperature > 0
-        self._options = search if self._has_beam else sampling
-        self.count = 2 * (beam or 1) if self._has_beam else None if self._draws else 1
+        self.has_beam, self._draws = beam is not None and beam > 1, temperature > 0
+        self._options = search if self.has_beam else sampling
+        self.count = 2 * (beam or 1) if self.has_beam else None if self._draws else 1
 
     def inputs(self, context: Array, seed: int | tuple[int, ...]) -> dict[str, np.ndarray]:
         """Return what a call needs for ids (B, S): also random numbers, if tokens are drawn."""
         inputs = {"context": np.asarray(context, dtype="int32")}
-        if self._draws and not self._has_beam:
+        if self._draws and not self.has_beam:
             shape = len(inputs["context"]), self.max_length
             inputs["draws"] = np.random.default_rng(seed).random(shape, dtype="float32")
         return inputs
@@ -66,7 +67,7 @@ class Search:
         encoded = encode(inputs["context"])
         given = (step, encoded["memory"], encoded["state"])
         options = {"max_length": self.max_length, **self._options}
-        if self._has_beam:
+        if self.has_beam:
             return beam_search(*given, **options)
         return generate(*given, **options, draws=inputs.get("draws"))
 

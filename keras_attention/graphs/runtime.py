@@ -1,5 +1,6 @@
 """A Transformer in ONNX Runtime: its encoder and its step, as decoding calls them."""
 
+import functools
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -59,7 +60,9 @@ class Runtime:
             raise ImportError(f"ONNX Runtime needs {names}: {pip_install('onnxruntime')}")
         check_transformer(model)
         self._encoder = _Session(encoder_graph(model, int8))
-        self._step = _Session(step_graph(model, int8))
+        # With W hypotheses, and with one: made where they are needed, since each has the weights
+        graphs = {alone: step_graph(model, int8, alone) for alone in (False, True)}
+        self._make_step = functools.cache(lambda alone: _Session(graphs[alone]))
         self._words = model.output_shape[-1]
         layers = layers_of(model.get_layer("decoder"), TransformerDecoderLayer)
         self._cached = [f"{kind}_{n + 1}" for n in range(len(layers)) for kind in CACHED]
@@ -76,13 +79,14 @@ class Runtime:
         seen = np.ones((len(context), 1, 0), dtype=bool)
         return {"memory": memory, "state": State(seen, dict.fromkeys(self._cached, empty))}
 
-    def step(self, count: int | None = None) -> "Step":
+    def step(self, count: int | None = None, alone: bool = True) -> "Step":
         """Return what makes a step, a `Step`.
 
         Args:
             count: how many of the likeliest tokens it returns; None: all logits.
+            alone: whether each sentence has a single hypothesis.
         """
-        return Step(self._step, self._rows, self._words, count)
+        return Step(self._make_step(alone), self._rows, self._words, count, alone)
 
 
 class Step:
@@ -94,7 +98,7 @@ class Step:
         session: of the graph "step".
         rows: of the graph that takes rows of the memory and the cache.
         words: size of the vocabulary, V.
-        count: as for `Runtime.step`.
+        count, alone: as for `Runtime.step`.
 
     Call arguments:
         tokens: ids (B·W,), the previous tokens.
@@ -106,8 +110,10 @@ class Step:
 
     shares_rows = True
 
-    def __init__(self, session: "_Session", rows: "_Session", words: int, count: int | None):
-        self._session, self._rows, self._words = session, rows, words
+    def __init__(
+        self, session: "_Session", rows: "_Session", words: int, count: int | None, alone: bool
+    ):
+        self._session, self._rows, self._words, self._alone = session, rows, words, alone
         self._returns_logits = count is None
         self._count = _held(np.array([1 if count is None else min(count, words)]))
 
@@ -115,14 +121,15 @@ class Step:
         self, tokens: Array, memory: dict[str, Any], state: State
     ) -> tuple[Any, dict[str, Any], State]:
         batch, hypotheses, slots = state.seen.shape
-        seen, bias = _see_own(state.seen)
+        seen = _with_own(state.seen)
         tokens = np.asarray(ops.convert_to_numpy(tokens), dtype="int32")
         given = {
             "tokens": _held(tokens.reshape(batch, hypotheses)),
             "positions": _held(np.full(hypotheses, slots // hypotheses)),
-            "bias": bias,
             "count": self._count,
         }
+        if not self._alone:
+            given["bias"] = _held(np.where(seen, np.float32(0), NOWHERE)[:, None])
         found = self._session({**given, **memory, **state.cache})
         after = State(seen, {name: found[f"next_{name}"] for name in state.cache})
         if self._returns_logits:
@@ -188,14 +195,11 @@ class _Session:
         return dict(zip(self.outputs, found, strict=True))
 
 
-def _see_own(seen):
-    """Let each hypothesis see its next token; return what all see, and the bias of the step."""
-    batch, hypotheses, slots = seen.shape
-    if hypotheses == 1:  # it sees every slot
-        return np.ones((batch, 1, slots + 1), dtype=bool), _held(np.zeros((1, 1, 1, 1), "float32"))
+def _with_own(seen):
+    """Let each hypothesis also see its next token: (B, W, P) → (B, W, P + W)."""
+    batch, hypotheses, _ = seen.shape
     own = np.broadcast_to(np.eye(hypotheses, dtype=bool), (batch, hypotheses, hypotheses))
-    seen = np.concatenate([seen, own], axis=2)
-    return seen, _held(np.where(seen, np.float32(0), NOWHERE)[:, None])
+    return np.concatenate([seen, own], axis=2)
 
 
 def _held(array):

@@ -2,10 +2,10 @@
 
     encoder  context (B, S) → memory_bias (B, 1, 1, S); memory_keys_n (B, H, K, S) and
              memory_values_n (B, H, S, K), one per decoder layer
-    step     tokens (B, W), positions (W,), bias (B, 1, W, P + W) or (1, 1, 1, 1), the memory, the
-             cache, keys_n and values_n (B, H, P, K), and a count k → logits (B · W, V or a few
-             more); ids and log_probabilities (B · W, k) of the likeliest tokens, never padding or
-             `[START]`; and the cache with W more slots, next_keys_n and next_values_n
+    step     tokens (B, W), positions (W,), bias (B, 1, W, P + W), the memory, the cache, keys_n and
+             values_n (B, H, P, K), and a count k → logits (B · W, V or a few more); ids and
+             log_probabilities (B · W, k) of the likeliest tokens, never padding or `[START]`; and
+             the cache with W more slots, next_keys_n and next_values_n
 
 A bias is 0 where a token may attend and very small elsewhere. Both graphs compute what the layers
 compute, with the positions of all sentences as the rows of one matrix.
@@ -60,8 +60,15 @@ def encoder_graph(model: keras.Model, int8: bool = False) -> bytes:
     return graph.serialized({"context": Tensor("INT32", ("B", "S"))}, outputs)
 
 
-def step_graph(model: keras.Model, int8: bool = False) -> bytes:
-    """Return the graph "step"; arguments as for `encoder_graph`."""
+def step_graph(model: keras.Model, int8: bool = False, alone: bool = False) -> bytes:
+    """Return the graph "step".
+
+    Args:
+        model: as for `encoder_graph`.
+        int8: as for `encoder_graph`.
+        alone: whether W is 1. Then the token may attend to all slots, and there is no bias; and
+            (B, 1, H, K) need not be transposed to (B, H, 1, K).
+    """
     check_transformer(model)
     decoder = model.get_layer("decoder")
     graph = Graph(int8)
@@ -72,9 +79,10 @@ def step_graph(model: keras.Model, int8: bool = False) -> bytes:
         "tokens": Tensor("INT32", ("B", "W")),
         "positions": Tensor("INT64", ("W",)),
         "count": Tensor("INT64", (1,)),
-        "bias": Tensor("FLOAT", ("B or 1", 1, "W or 1", "P + W or 1")),
         "memory_bias": Tensor("FLOAT", ("B", 1, 1, "S")),
     }
+    if not alone:
+        inputs["bias"] = Tensor("FLOAT", ("B", 1, "W", "P + W"))
     outputs = {
         "logits": Tensor("FLOAT", ("B · W", "V or more")),
         "log_probabilities": Tensor("FLOAT", ("B · W", "k")),
@@ -84,21 +92,23 @@ def step_graph(model: keras.Model, int8: bool = False) -> bytes:
         block = layer.self_attention
         before = _before(graph, x, block)
         for kind, part in zip(CACHED, _keys_and_values(block), strict=True):
-            name, new = f"{kind}_{number}", _heads(graph, before, ids, part)
+            name, new = f"{kind}_{number}", _heads(graph, before, ids, part, alone=alone)
             graph("Concat", name, new, axis=2, name=f"next_{name}")
             inputs[name], outputs[f"next_{name}"] = (
                 Tensor("FLOAT", ("B", layer.num_heads, slots, layer.key_dim))
                 for slots in ("P", "P + W")
             )
-        query = _query(graph, before, ids, block)
+        query = _query(graph, before, ids, block, alone)
         keys, values = (f"next_{kind}_{number}" for kind in CACHED)
-        x = _after(graph, x, _read(graph, query, keys, values, "bias", block), block)
+        bias = None if alone else "bias"
+        x = _after(graph, x, _read(graph, query, keys, values, bias, block, alone=alone), block)
 
         block = layer.cross_attention
         inputs |= _memory(layer, number)
         keys, values = (f"memory_{kind}_{number}" for kind in CACHED)
-        query = _query(graph, _before(graph, x, block), ids, block)
-        read = _read(graph, query, keys, values, "memory_bias", block, depth_first=True)
+        query = _query(graph, _before(graph, x, block), ids, block, alone)
+        options = {"depth_first": True, "alone": alone}
+        read = _read(graph, query, keys, values, "memory_bias", block, **options)
         x = _after(graph, x, read, block)
         x = _feed_forward(graph, x, layer.feed_forward)
     x = _last_norm(graph, x, decoder, "decoder_norm")
@@ -128,9 +138,10 @@ def check_transformer(model: keras.Model) -> None:
         ValueError: it is not a Transformer, or does not compute in float32.
     """
     blocks = layers_of(model.get_layer("encoder"), TransformerEncoderLayer)
-    policies = {layer.dtype_policy.name for layer in blocks}
-    if policies != {"float32"}:
-        got = " and ".join([model.name, *sorted(policies)])
+    dtypes = {block.dtype_policy.name for block in blocks}
+    dtypes |= {weight.dtype for weight in model.weights}  # where they are quantized, integers
+    if not blocks or dtypes != {"float32"}:
+        got = " and ".join([model.name, *sorted(dtypes)])
         raise ValueError(f"ONNX Runtime computes a Transformer in float32, got {got}")
 
 
@@ -201,32 +212,39 @@ def _keys_and_values(block):
     return block.attention.project_key, block.attention.project_value
 
 
-def _query(graph, x, ids, block):
+def _query(graph, x, ids, block, alone=False):
     """Project the queries, divided by √K."""
     attention = block.attention
-    return _heads(graph, x, ids, attention.project_query, 1 / math.sqrt(attention.key_dim))
+    factor = 1 / math.sqrt(attention.key_dim)
+    return _heads(graph, x, ids, attention.project_query, factor, alone=alone)
 
 
-def _heads(graph, x, ids, projection, factor=1.0, depth_first=False, name=None):
-    """Project rows (B · T, D) for ids (B, T) to (B, H, T, K), or to (B, H, K, T)."""
+def _heads(graph, x, ids, projection, factor=1.0, depth_first=False, alone=False, name=None):
+    """Project rows (B · T, D) for ids (B, T) to (B, H, T, K), or to (B, H, K, T).
+
+    With `alone`, T is 1.
+    """
     kernel, bias = (_array(each) * np.float32(factor) for each in _weights(projection))
     width, heads, depth = kernel.shape
     rows = graph.product(x, kernel.reshape(width, -1), bias.reshape(-1))
+    if alone:
+        return graph("Reshape", rows, np.array([-1, heads, 1, depth]))
     shape = graph("Concat", ids, np.array([heads, depth]), axis=0)
     split = graph("Reshape", rows, shape)
     order = [0, 2, 3, 1] if depth_first else [0, 2, 1, 3]
     return graph("Transpose", split, perm=order, name=name)
 
 
-def _read(graph, query, keys, values, bias, block, depth_first=False):
+def _read(graph, query, keys, values, bias, block, depth_first=False, alone=False):
     """Attend, and project what all heads read: (B, H, T, K) → (B · T, D)."""
     keys = keys if depth_first else graph("Transpose", keys, perm=[0, 1, 3, 2])
-    scores = graph("Add", graph("MatMul", query, keys), bias)
+    scores = graph("MatMul", query, keys)
+    scores = graph("Add", scores, bias) if bias else scores
     read = graph("MatMul", graph("Softmax", scores, axis=-1), values)
     kernel, bias = map(_array, _weights(block.attention.project_read))
     heads, depth, width = kernel.shape
-    rows = graph("Transpose", read, perm=[0, 2, 1, 3])
-    rows = graph("Reshape", rows, np.array([-1, heads * depth]))
+    read = read if alone else graph("Transpose", read, perm=[0, 2, 1, 3])
+    rows = graph("Reshape", read, np.array([-1, heads * depth]))
     return graph.product(rows, kernel.reshape(-1, width), bias)
 
 

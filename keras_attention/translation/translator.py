@@ -246,9 +246,8 @@ class Translator:
         generator = self._generators.pop(key, None)
         if generator is None and self._runtime is not None:
             search = Search(**options)
-            generator = DirectGenerator(
-                self._runtime.encode, self._runtime.step(search.count), search
-            )
+            step = self._runtime.step(search.count, alone=not search.has_beam)
+            generator = DirectGenerator(self._runtime.encode, step, search)
         elif generator is None:
             encode = models.encode(self.model, slots=max(options["max_length"], 1))
             generator = Generator(encode, models.step(self.model), **options)

@@ -70,15 +70,16 @@ def found_by(translator, runtime, **options):
     return translator.generate(sentences(23), max_length=L, batch_size=8, **options)
 
 
+@pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("name", MODELS)
-def test_every_step_has_the_logits_of_the_model(name, translators):
+def test_every_step_has_the_logits_of_the_model(name, alone, translators):
     model, context = translators(name).model, sentences(7)
     target = np.random.default_rng(1).integers(4, WORDS, (7, L)).astype("int32")
     expected = ops.convert_to_numpy(model({"context": context, "target": target}))
     runtime = graphs.Runtime(model)
     encoded = runtime.encode(context)
     memory, states = encoded["memory"], [encoded["state"]] * 2
-    all_logits, likeliest = runtime.step(), runtime.step(count=3)
+    all_logits, likeliest = (runtime.step(count, alone) for count in (None, 3))
     for place in range(L):
         tokens = ops.convert_to_tensor(target[:, place])
         logits, _, states[0] = all_logits(tokens, memory, states[0])
@@ -151,8 +152,10 @@ def test_eight_bits_are_close_and_a_quarter_as_large(translators):
 def test_the_graphs_are_valid_onnx(int8, translators):
     import onnx
 
-    for make in (graphs.encoder_graph, graphs.step_graph):
-        graph = onnx.load_from_string(make(translators("learned").model, int8))
+    model = translators("learned").model
+    made = [graphs.encoder_graph(model, int8)]
+    made += [graphs.step_graph(model, int8, alone) for alone in (False, True)]
+    for graph in map(onnx.load_from_string, made):
         onnx.checker.check_model(graph, full_check=True)
         assert {each.domain for each in graph.opset_import} == {""}  # no operations of its own
 
@@ -164,7 +167,7 @@ def test_another_model_is_refused_and_stays_with_keras():
         (
             models.build_transformer,
             {**SIZES, "dtype": "mixed_bfloat16"},
-            "got transformer and mixed_bfloat16",
+            "got transformer and float32 and mixed_bfloat16",
         ),
     ):
         translator = Translator(build(len(words), len(words), **options), words, words)
@@ -172,6 +175,16 @@ def test_another_model_is_refused_and_stays_with_keras():
         with pytest.raises(ValueError, match=f"a Transformer in float32, {got}"):
             translator.runtime = "onnxruntime"
         assert translator.runtime == "keras"
+
+
+# Keras tries every layer, and warns of those without weights.
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize` method implemented")
+def test_a_model_with_quantized_weights_is_refused():
+    model = models.build_transformer(WORDS, WORDS, **SIZES)
+    assert graphs.can_compute(model)
+    model.quantize("int8")
+    with pytest.raises(ValueError, match="got transformer and float32 and int8"):
+        graphs.Runtime(model)
 
 
 def test_an_unknown_runtime_is_refused(translators):
