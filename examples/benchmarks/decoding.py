@@ -265,26 +265,31 @@ def tables(raw):
 def draw(raw, figure):
     """Draw rates by batch size, and latencies."""
     conditions = [condition for condition in raw["speed"] if condition not in (LOOP, BESIDE_LOOP)]
-    figure.set_size_inches(12, 5.6)
-    *panels, last = figure.subplots(2, (len(conditions) + 2) // 2).flat
-    for panel in panels[len(conditions) :]:
-        panel.set_visible(False)
-    for panel, condition in zip(panels, conditions, strict=False):
+    columns = (len(conditions) + 2) // 2
+    figure.set_size_inches(3 * columns + 3, 6)
+    panels = figure.subplots(2, columns).flat
+    ours = [_short(name) for name in (*RUNS, QUANTIZED, *RUNTIMES)]
+    for place, (panel, condition) in enumerate(zip(panels, conditions, strict=False)):
         by_name = raw["speed"][condition]
-        bars(
-            panel,
-            {name: rates(found) for name, found in by_name.items()},
-            (*RUNS, QUANTIZED, *RUNTIMES),
-        )
+        bars(panel, {_short(name): rates(found) for name, found in by_name.items()}, ours)
         panel.set_title(condition, fontsize=10, loc="left")
+        if place % columns:
+            panel.set_yticklabels([])  # those of the first panel
+    *_, last = figure.axes
+    for panel in figure.axes[len(conditions) : -1]:
+        panel.set_visible(False)
     latencies = {
-        f"{name.split(', ')[1]}{', attention' if 'with ' in condition else ''}": times
+        f"{_short(name)}{', attention' if 'with ' in condition else ''}": times
         for condition, name, times in rows_of(raw["latency_ms"])
         if condition.startswith("greedy")
     }
     bars(last, latencies, latencies)
     last.set_title("a short sentence, ms", fontsize=10, loc="left")
     finish(figure, "sentences a second, more is better; and the latency of one")
+
+
+def _short(name):
+    return name.removeprefix("keras_attention, ")
 
 
 SUBJECT = Subject(

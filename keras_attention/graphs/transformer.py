@@ -141,8 +141,13 @@ def check_transformer(model: keras.Model) -> None:
     dtypes = {block.dtype_policy.name for block in blocks}
     dtypes |= {weight.dtype for weight in model.weights}  # where they are quantized, integers
     if not blocks or dtypes != {"float32"}:
-        got = " and ".join([model.name, *sorted(dtypes)])
+        got = f"{model.name} with {', '.join(sorted(dtypes))}"
         raise ValueError(f"ONNX Runtime computes a Transformer in float32, got {got}")
+
+
+def layers_of(side: keras.Model, kind: type) -> list[keras.layers.Layer]:
+    """Return the layers of a kind, in order."""
+    return [layer for layer in side.layers if isinstance(layer, kind)]
 
 
 def _memory(layer, number):
@@ -152,11 +157,6 @@ def _memory(layer, number):
         f"memory_keys_{number}": Tensor("FLOAT", ("B", heads, depth, "S")),
         f"memory_values_{number}": Tensor("FLOAT", ("B", heads, "S", depth)),
     }
-
-
-def layers_of(side: keras.Model, kind: type) -> list[keras.layers.Layer]:
-    """Return the layers of a kind, in order."""
-    return [layer for layer in side.layers if isinstance(layer, kind)]
 
 
 def _embedded(graph, ids, places, layer):
