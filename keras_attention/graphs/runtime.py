@@ -1,6 +1,5 @@
 """A Transformer in ONNX Runtime: its encoder and its step, as decoding calls them."""
 
-import functools
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -60,9 +59,9 @@ class Runtime:
             raise ImportError(f"ONNX Runtime needs {names}: {pip_install('onnxruntime')}")
         check_transformer(model)
         self._encoder = _Session(encoder_graph(model, int8))
-        # With W hypotheses, and with one: made where they are needed, since each has the weights
-        graphs = {alone: step_graph(model, int8, alone) for alone in (False, True)}
-        self._make_step = functools.cache(lambda alone: _Session(graphs[alone]))
+        # With W hypotheses, and with one: a session that is not needed would take time and memory
+        self._graphs = {alone: step_graph(model, int8, alone) for alone in (False, True)}
+        self._steps: dict[bool, _Session] = {}
         self._words = model.output_shape[-1]
         layers = layers_of(model.get_layer("decoder"), TransformerDecoderLayer)
         self._cached = [f"{kind}_{n + 1}" for n in range(len(layers)) for kind in CACHED]
@@ -86,7 +85,9 @@ class Runtime:
             count: how many of the likeliest tokens it returns; None: all logits.
             alone: whether each sentence has a single hypothesis.
         """
-        return Step(self._make_step(alone), self._rows, self._words, count, alone)
+        if alone not in self._steps:
+            self._steps[alone] = _Session(self._graphs.pop(alone))
+        return Step(self._steps[alone], self._rows, self._words, count, alone)
 
 
 class Step:

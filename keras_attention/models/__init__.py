@@ -13,7 +13,14 @@ from keras_attention.models.character_model import (
     initial_state,
 )
 from keras_attention.models.deep_recurrent_attention import build_deep_recurrent_attention
-from keras_attention.models.inference import Step, attention, encode, most_tokens, step
+from keras_attention.models.inference import (
+    Step,
+    attention,
+    check_slots,
+    encode,
+    most_tokens,
+    step,
+)
 from keras_attention.models.memory_network import (
     build_memory_network,
     memory_hops,
@@ -53,6 +60,7 @@ __all__ = [
     "encode",
     "initial_state",
     "memory_hops",
+    "check_slots",
     "most_tokens",
     "set_linear",
     "step",

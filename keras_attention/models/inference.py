@@ -41,7 +41,22 @@ def encode(model: keras.Model, slots: int = 64) -> keras.Model:
     Raises:
         ValueError: `slots` is not positive, or exceeds the number of positions of the model.
     """
+    check_slots(model, slots)
     encoder, decoder = model.get_layer("encoder"), model.get_layer("decoder")
+    if not cached_layers(decoder):
+        return encoder
+    context = keras.Input((None,), dtype="int32", name="context")
+    memory = ProjectedMemory(decoder)(encoder(context)["memory"])
+    state = [layer.empty_cache(context, slots) for layer in cached_layers(decoder)]
+    return keras.Model(context, {"memory": memory, "state": state}, name="encode")
+
+
+def check_slots(model: keras.Model, slots: int) -> None:
+    """Check that a model has positions for as many tokens of a target as there are slots.
+
+    Raises:
+        ValueError: as for `encode`.
+    """
     most = most_tokens(model)[1]
     if slots < 1:
         raise ValueError(f"slots must be at least 1, got {slots}")
@@ -50,12 +65,6 @@ def encode(model: keras.Model, slots: int = 64) -> keras.Model:
             f"slots must be at most the model's {most} positions for the tokens of a target, "
             f"got {slots} slots"
         )
-    if not cached_layers(decoder):
-        return encoder
-    context = keras.Input((None,), dtype="int32", name="context")
-    memory = ProjectedMemory(decoder)(encoder(context)["memory"])
-    state = [layer.empty_cache(context, slots) for layer in cached_layers(decoder)]
-    return keras.Model(context, {"memory": memory, "state": state}, name="encode")
 
 
 def most_tokens(model: keras.Model) -> tuple[int | None, int | None]:

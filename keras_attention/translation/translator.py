@@ -246,6 +246,7 @@ class Translator:
         generator = self._generators.pop(key, None)
         if generator is None and self._runtime is not None:
             search = Search(**options)
+            models.check_slots(self.model, search.max_length)
             step = self._runtime.step(search.count, alone=not search.has_beam)
             generator = DirectGenerator(self._runtime.encode, step, search)
         elif generator is None:

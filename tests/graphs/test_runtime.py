@@ -160,6 +160,15 @@ def test_the_graphs_are_valid_onnx(int8, translators):
         assert {each.domain for each in graph.opset_import} == {""}  # no operations of its own
 
 
+@pytest.mark.parametrize("runtime", ["keras", "onnxruntime"])
+def test_no_translation_is_longer_than_the_model_has_positions(runtime, translators):
+    translator = translators("learned")
+    translator.runtime = runtime
+    translator.generate(sentences(2), max_length=16)
+    with pytest.raises(ValueError, match=r"at most the model's 16 positions .* got 17 slots"):
+        translator.generate(sentences(2), max_length=17)
+
+
 def test_another_model_is_refused_and_stays_with_keras():
     words = Vocabulary([*SPECIAL_WORDS, "casa"])
     for build, options, got in (
