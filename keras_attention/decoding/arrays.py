@@ -18,6 +18,12 @@ def namespace(array: Array) -> ModuleType | SimpleNamespace:
     return NUMPY if isinstance(array, np.ndarray) else ops
 
 
+def as_given(array: Array, results: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Return results of `keras.ops` as arrays of NumPy if they come from one, else as they are."""
+    is_numpy = isinstance(array, np.ndarray)
+    return tuple(map(ops.convert_to_numpy, results)) if is_numpy else results
+
+
 def _cast(x: Any, dtype: str) -> np.ndarray:
     return np.asarray(x).astype(dtype)
 

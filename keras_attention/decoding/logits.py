@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from keras import ops
 
+from keras_attention.decoding.arrays import as_given
 from keras_attention.decoding.options import PADDING
 from keras_attention.types import Array
 
@@ -40,9 +41,10 @@ def candidates(logits: Array | Candidates, k: int, start_id: int) -> Candidates:
     """
     if isinstance(logits, Candidates):
         return logits
-    logits = ops.cast(logits, "float32")
-    values, ids = likeliest(rule_out(logits, start_id), min(k, logits.shape[-1]))
-    return Candidates(values - ops.logsumexp(logits, axis=-1, keepdims=True), ids)
+    numbers = ops.cast(logits, "float32")
+    values, ids = likeliest(rule_out(numbers, start_id), min(k, logits.shape[-1]))
+    log_probabilities = values - ops.logsumexp(numbers, axis=-1, keepdims=True)
+    return Candidates(*as_given(logits, (log_probabilities, ids)))
 
 
 def rule_out(logits: Array, start_id: int) -> Array:

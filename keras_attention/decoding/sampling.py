@@ -6,7 +6,7 @@ from typing import Any
 from keras import ops, tree
 
 from keras_attention.decoding import logits as on_logits
-from keras_attention.decoding.arrays import NUMPY
+from keras_attention.decoding.arrays import NUMPY, as_given
 from keras_attention.decoding.loop import Carry, computes_at_once, until_done
 from keras_attention.decoding.options import PADDING, Generated, check_options
 from keras_attention.types import Array
@@ -71,11 +71,10 @@ def generate(
         if temperature == 0:
             gained, chosen = on_logits.candidates(logits, 1, start_id)
             return chosen[:, 0], gained[:, 0]
-        logits = ops.cast(logits, "float32")
-        chosen = draw(logits, ops.take(draws, position, axis=1))
-        gained = on_logits.log_probabilities(logits, chosen[:, None])[:, 0]
-        drawn = chosen, gained
-        return drawn if xp is ops else tuple(map(ops.convert_to_numpy, drawn))
+        numbers = ops.cast(logits, "float32")
+        chosen = draw(numbers, ops.take(draws, position, axis=1))
+        gained = on_logits.log_probabilities(numbers, chosen[:, None])[:, 0]
+        return as_given(logits, (chosen, gained))
 
     def advance(position, given, carry):
         (memory, draws), (tokens, log_probabilities) = given, carry.kept
