@@ -201,7 +201,8 @@ def _repeat(structure, count):
 def _reorder(state, parents):
     """Give each hypothesis its parent's state, at indices (B, W), in tensors (B·W, …)."""
     batch, beam = ops.shape(parents)
-    rows = ops.reshape(ops.add(parents, beam * ops.arange(batch)[:, None]), (-1,))
+    firsts = beam * ops.arange(batch)[:, None]
+    rows = ops.reshape(ops.convert_to_tensor(parents) + firsts, (-1,))
     return tree.map_structure(lambda tensor: ops.take(tensor, rows, axis=0), state)
 
 
