@@ -6,11 +6,23 @@ repository or from a checkout.
 """
 
 import warnings
+from collections.abc import Iterable
 from importlib import metadata
+from importlib.util import find_spec
 
 NAME = "keras-attention-tutorial"
 REPOSITORY = "https://github.com/keras-attention/keras_attention"
 NAMESAKE = "keras-attention"
+
+
+def missing(packages: Iterable[str]) -> list[str]:
+    """Return those of some packages that are not installed, by the names that imports have.
+
+    Example:
+    >>> missing(["keras", "no_such_package"])
+    ['no_such_package']
+    """
+    return [name for name in packages if find_spec(name) is None]
 
 
 def pip_install(extra: str) -> str:

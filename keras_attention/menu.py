@@ -42,6 +42,8 @@ RUNTIMES = {
     INT8: "the same with products of eight-bit integers",
 }
 
+NEEDS_OF_ONNX_RUNTIME = ("onnx", "onnxruntime")  # packages
+
 # The maps of `attributions`, and what each asks
 ATTRIBUTIONS = {
     "attention": "the weights, the mean over layers and heads",

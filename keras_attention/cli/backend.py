@@ -9,11 +9,11 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keras_attention.menu import KERAS, ONNX_RUNTIME, TRANSLATORS
+from keras_attention.installing import missing
+from keras_attention.menu import KERAS, NEEDS_OF_ONNX_RUNTIME, ONNX_RUNTIME, TRANSLATORS
 from keras_attention.storage import bundled, read_json
 from keras_attention.translation.configuration import CONFIG_FILE
 
@@ -99,7 +99,7 @@ def _model_in_float32(translator):
 
 
 def _has_onnx_runtime():
-    return all(find_spec(name) for name in ("onnx", "onnxruntime"))
+    return not missing(NEEDS_OF_ONNX_RUNTIME)
 
 
 def _has_accelerator():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_attention.graphs.transformer import layers_of
 from keras_attention.layers import TransformerDecoderLayer, TransformerEncoderLayer
 from keras_attention.text import END, SPECIAL_WORDS, START, UNKNOWN
 from keras_attention.translation.folders import CONTEXT_FILE, TARGET_FILE
@@ -46,7 +47,7 @@ def write_ctranslate2(translator: Translator, folder: Path | str) -> None:
     from ctranslate2.specs import TransformerSpec
 
     encoder, decoder = (translator.model.get_layer(side) for side in ("encoder", "decoder"))
-    blocks = _layers(encoder, TransformerEncoderLayer)
+    blocks = layers_of(encoder, TransformerEncoderLayer)
     if not blocks:
         raise ValueError(f"ctranslate2 needs a Transformer, got {translator.model.name}")
     first, width = blocks[0], encoder.get_layer("context_embedding").width
@@ -55,7 +56,7 @@ def write_ctranslate2(translator: Translator, folder: Path | str) -> None:
             f"for CTranslate2 num_heads · key_dim must be the width of the model, {width}, got "
             f"{first.num_heads} heads of {first.key_dim}"
         )
-    depths = len(blocks), len(_layers(decoder, TransformerDecoderLayer))
+    depths = len(blocks), len(layers_of(decoder, TransformerDecoderLayer))
     chosen = {"layer": depths[1], "head": 1, **translator.config.get("alignment_head", {})}
     for part, most in (("layer", depths[1]), ("head", first.num_heads)):
         if chosen[part] not in range(1, most + 1):
@@ -87,10 +88,6 @@ def write_ctranslate2(translator: Translator, folder: Path | str) -> None:
     spec.save(str(folder))
     for vocabulary, name in zip(sides, (CONTEXT_FILE, TARGET_FILE), strict=True):
         vocabulary.save(folder / name)
-
-
-def _layers(side, kind):
-    return [layer for layer in side.layers if isinstance(layer, kind)]
 
 
 def _encoder(spec, encoder):

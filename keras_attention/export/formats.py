@@ -3,11 +3,10 @@
 import importlib
 import os
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from keras_attention.installing import pip_install
+from keras_attention.installing import missing, pip_install
 from keras_attention.storage import remove, written_whole
 
 if TYPE_CHECKING:  # it loads Keras, before the command line has chosen a backend
@@ -73,9 +72,9 @@ def check_export(kind: str, path: Path | str, *, force: bool = False, **options:
             f"{kind} has no {foreign[0]}: the program that runs the model chooses it, got "
             f"{options[foreign[0]]}"
         )
-    missing = [name for name in chosen.needs if find_spec(name) is None]
-    if missing and chosen.extra:
-        raise ImportError(f"{kind} needs {', '.join(missing)}: {pip_install(chosen.extra)}")
+    lacking = missing(chosen.needs)
+    if lacking and chosen.extra:
+        raise ImportError(f"{kind} needs {', '.join(lacking)}: {pip_install(chosen.extra)}")
     if path.exists() and not path.is_dir():
         raise FileExistsError(f"{path} is a file, expected a folder to write")
     if path.exists() and not force:

@@ -63,7 +63,7 @@ class Graph:
     def product(self, x: str, kernel: Array, bias: Array, name: str | None = None) -> str:
         """Multiply rows by a matrix and add a bias: (N, F), (F, G) and (G,) → (N, G).
 
-        With `int8`, each column of the matrix and each x are rounded, with a scale of their own.
+        With `int8`, both are rounded: x with one scale, the matrix with one for each column.
         """
         if not self.int8:
             return self("Gemm", x, kernel, bias, name=name)
@@ -74,8 +74,8 @@ class Graph:
         scales = np.maximum(np.abs(kernel).max(axis=0), 1e-12) / np.float32(_LARGEST)
         integers = np.round(kernel / scales).astype("int8")
         sums = self("MatMulInteger", rounded, integers, zero, np.zeros(len(scales), "int8"))
-        numbers = self("Cast", sums, to=self._type("FLOAT"))
-        return self("Add", self("Mul", numbers, self("Mul", scale, scales)), bias, name=name)
+        numbers = self("Mul", self.cast(sums, "FLOAT"), self("Mul", scale, scales))
+        return self("Add", numbers, bias, name=name)
 
     def cast(self, x: str, dtype: str, **options: Any) -> str:
         """Convert to a dtype, such as `"FLOAT"` or `"INT32"`."""

@@ -1,6 +1,5 @@
 """A Transformer in ONNX Runtime: its encoder and its step, as decoding calls them."""
 
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import keras
@@ -17,12 +16,11 @@ from keras_attention.graphs.transformer import (
     rows_graph,
     step_graph,
 )
-from keras_attention.installing import pip_install
+from keras_attention.installing import missing, pip_install
 from keras_attention.layers import TransformerDecoderLayer
+from keras_attention.menu import NEEDS_OF_ONNX_RUNTIME
 from keras_attention.text import PADDING
 from keras_attention.types import Array
-
-_NEEDS = ("onnx", "onnxruntime")
 
 
 class State(NamedTuple):
@@ -53,9 +51,8 @@ class Runtime:
     """
 
     def __init__(self, model: keras.Model, int8: bool = False):
-        missing = [name for name in _NEEDS if find_spec(name) is None]
-        if missing:
-            names = " and ".join(missing)
+        if lacking := missing(NEEDS_OF_ONNX_RUNTIME):
+            names = " and ".join(lacking)
             raise ImportError(f"ONNX Runtime needs {names}: {pip_install('onnxruntime')}")
         check_transformer(model)
         self._encoder = _Session(encoder_graph(model, int8))
@@ -170,7 +167,7 @@ class Step:
 
 def can_compute(model: keras.Model) -> bool:
     """Return whether `Runtime` can compute a model here."""
-    if any(find_spec(name) is None for name in _NEEDS):
+    if missing(NEEDS_OF_ONNX_RUNTIME):
         return False
     try:
         check_transformer(model)

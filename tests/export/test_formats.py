@@ -81,7 +81,7 @@ def test_a_run_that_is_not_there_is_one_line(run, tmp_path):
 
 @pytest.mark.parametrize("kind", ["onnx", "ctranslate2"])
 def test_a_missing_library_is_one_line_with_its_extra(run, monkeypatch, tmp_path, kind):
-    monkeypatch.setattr(formats, "find_spec", lambda name: None)
+    monkeypatch.setattr(formats, "missing", list)
     status, errors = run("none", "--format", kind, "--out", "new")
     assert status == 2
     assert re.fullmatch(rf".* {kind} needs [^:]*: {re.escape(pip_install(kind))}\n", errors)
