@@ -1,6 +1,7 @@
 """Decoding as one compiled program, or at once: ids of sentences in, generated sentences out."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 from typing import Any
 
 import keras
@@ -61,6 +62,13 @@ class Search:
             shape = len(inputs["context"]), self.max_length
             inputs["draws"] = np.random.default_rng(seed).random(shape, dtype="float32")
         return inputs
+
+    def inputs_of_batches(
+        self, contexts: Iterable[Array], seed: int, numbers: Iterable[int] | None = None
+    ) -> Iterator[dict[str, np.ndarray]]:
+        """Yield the inputs of each batch, with random numbers for the seed and its number."""
+        for number, ids in zip(count() if numbers is None else numbers, contexts, strict=False):
+            yield self.inputs(ids, (seed, number))
 
     def __call__(self, encode: Callable, step: Any, inputs: dict[str, Array]) -> Generated:
         """Encode the inputs and search, as `generate` or `beam_search` does."""
@@ -123,7 +131,11 @@ class Generator(keras.Model):
         return Generated(**self.programs.predict_on_batch(inputs, run_eagerly))
 
     def run_batches(
-        self, contexts: Iterable[Array], seed: int = 0, run_eagerly: bool = False
+        self,
+        contexts: Iterable[Array],
+        seed: int = 0,
+        run_eagerly: bool = False,
+        numbers: Iterable[int] | None = None,
     ) -> list[Generated]:
         """Generate sentences for each row of some batches, without waiting in between.
 
@@ -131,11 +143,12 @@ class Generator(keras.Model):
             contexts: ids (B, S) of each batch.
             seed: random seed for sampling; each batch has its own random numbers.
             run_eagerly: whether to do without compiled programs.
+            numbers: of the batches; None: 0, 1, 2, …
 
         Returns:
             What `run` returns for each batch with the seed `(seed, its number)`.
         """
-        inputs = (self.search.inputs(ids, (seed, number)) for number, ids in enumerate(contexts))
+        inputs = self.search.inputs_of_batches(contexts, seed, numbers)
         return [Generated(**each) for each in self.programs.predict(inputs, run_eagerly)]
 
 
@@ -155,19 +168,19 @@ class DirectGenerator:
         self.encode, self.step, self.search = encode, step, search
 
     def run_batches(
-        self, contexts: Iterable[Array], seed: int = 0, run_eagerly: bool = False
+        self,
+        contexts: Iterable[Array],
+        seed: int = 0,
+        run_eagerly: bool = False,
+        numbers: Iterable[int] | None = None,
     ) -> list[Generated]:
-        """Generate sentences for each row of some batches, as `Generator.run_batches` does.
-
-        The last batch is computed first: where batches are sorted by length it takes longest, and
-        the threads end at about the same time.
-        """
+        """Generate sentences for each row of some batches, as `Generator.run_batches` does."""
         del run_eagerly  # there is no other way
-        inputs = [self.search.inputs(ids, (seed, number)) for number, ids in enumerate(contexts)]
-        threads = min(count_of_threads(), len(inputs))
+        inputs = self.search.inputs_of_batches(contexts, seed, numbers)
+        threads = count_of_threads()
         if threads < 2:
             return [*map(self._generate, inputs)]
-        return in_threads(self._generate, reversed(inputs), threads)[::-1]
+        return in_threads(self._generate, inputs, threads)
 
     def _generate(self, inputs):
         generated = self.search(self.encode, self.step, inputs)

@@ -18,9 +18,7 @@ FEWER, MORE = 4, 2  # the factors by which the batch shrinks and the cache grows
 # Each loop costs compile time, which smaller batches or fewer slots would not save.
 FEWEST_SENTENCES, FIRST_SLOTS = 8, 64
 FIRST_SLOTS_OF_A_BEAM = 16  # each hypothesis reads those of all
-LEAVING = (
-    4  # without constant shapes, the sentences that are done leave as soon as they are a quarter
-)
+LEAVING = 4  # in a loop that is not compiled, a quarter that is done leaves the batch
 
 
 class Carry(NamedTuple):

@@ -231,9 +231,11 @@ class Translator:
         results: list[Any] = [None] * len(ids)
         are_programs = self._runtime is None and not self.run_eagerly
         batches = [*_batches((ids,), self._most_tokens[:1], batch_size, filled=are_programs)]
-        contexts = progress([context for _, (context,) in batches])
-        found = generator.run_batches(contexts, seed, self.run_eagerly)
-        for (rows, _), generated in zip(batches, found, strict=True):
+        numbers = range(len(batches))[::-1]  # the longest first: threads then end together
+        contexts = progress([batches[number][1][0] for number in numbers])
+        found = generator.run_batches(contexts, seed, self.run_eagerly, numbers)
+        for number, generated in zip(numbers, found, strict=True):
+            rows, _ = batches[number]
             if generated.tokens.ndim == 2:  # greedy or sampled: one candidate
                 generated = Generated(*(field[:, None] for field in generated))
             for row, *fields in zip(rows, *generated, strict=False):  # a batch may be filled up
