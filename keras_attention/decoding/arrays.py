@@ -39,7 +39,7 @@ NUMPY = SimpleNamespace(
         name: getattr(np, name)
         for name in (
             *("any", "arange", "concatenate", "full", "logical_and", "logical_not", "logical_or"),
-            *("reshape", "sum", "take", "take_along_axis", "where", "zeros"),
+            *("reshape", "shape", "sum", "take", "take_along_axis", "where", "zeros"),
         )
     },
     cast=_cast,

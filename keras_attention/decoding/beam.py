@@ -100,8 +100,8 @@ def beam_search(
         Graves (2012), arXiv:1211.3711, for the search; the scheme is that of fairseq.
     """
     check_options(beam=beam, max_length=max_length, length_penalty=length_penalty, n_best=n_best)
-    batch = ops.shape(tree.flatten(state)[0])[0]
     xp = NUMPY if computes_at_once(step) else ops
+    batch = xp.shape(tree.flatten(state)[0])[0]
     memory, state, follow = _branch(step, memory, state, beam)
 
     def penalty(length):

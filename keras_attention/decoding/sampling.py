@@ -56,8 +56,8 @@ def generate(
     check_options(max_length=max_length, temperature=temperature, top_k=top_k, top_p=top_p)
     if temperature > 0 and draws is None:
         raise ValueError("sampling needs draws (B, L) from [0, 1), got None")
-    batch = ops.shape(tree.flatten(state)[0])[0]
     xp = NUMPY if computes_at_once(step) else ops
+    batch = xp.shape(tree.flatten(state)[0])[0]
 
     def draw(logits, draws):
         logits = on_logits.rule_out(logits, start_id)
