@@ -1,7 +1,7 @@
 """A Transformer of this package as two graphs: one encodes, one makes a step of W tokens.
 
-    encoder  context (B, S) → memory_bias (B, 1, 1, S); memory_keys_n (B, H, K, S) and
-             memory_values_n (B, H, S, K), one per decoder layer
+    encoder  context (B, S) → memory_bias (B, 1, 1, S); memory_keys_n and memory_values_n
+             (B, H, S, K), one per decoder layer
     step     tokens (B, W), positions (W,), bias (B, 1, W, P + W), the memory, the cache, keys_n and
              values_n (B, H, P, K), and a count k → logits (B · W, V or a few more); ids and
              log_probabilities (B · W, k) of the likeliest tokens, never padding or `[START]`; and
@@ -55,7 +55,7 @@ def encoder_graph(model: keras.Model, int8: bool = False) -> bytes:
     for number, layer in enumerate(layers_of(decoder, TransformerDecoderLayer), start=1):
         for kind, part in zip(CACHED, _keys_and_values(layer.cross_attention), strict=True):
             name = f"memory_{kind}_{number}"
-            _heads(graph, x, ids, part, depth_first=kind == "keys", name=name)
+            _heads(graph, x, ids, part, name=name)
         outputs |= _memory(layer, number)
     return graph.serialized({"context": Tensor("INT32", ("B", "S"))}, outputs)
 
@@ -101,14 +101,13 @@ def step_graph(model: keras.Model, int8: bool = False, alone: bool = False) -> b
         query = _query(graph, before, ids, block, alone)
         keys, values = (f"next_{kind}_{number}" for kind in CACHED)
         bias = None if alone else "bias"
-        x = _after(graph, x, _read(graph, query, keys, values, bias, block, alone=alone), block)
+        x = _after(graph, x, _read(graph, query, keys, values, bias, block, alone), block)
 
         block = layer.cross_attention
         inputs |= _memory(layer, number)
         keys, values = (f"memory_{kind}_{number}" for kind in CACHED)
         query = _query(graph, _before(graph, x, block), ids, block, alone)
-        options = {"depth_first": True, "alone": alone}
-        read = _read(graph, query, keys, values, "memory_bias", block, **options)
+        read = _read(graph, query, keys, values, "memory_bias", block, alone)
         x = _after(graph, x, read, block)
         x = _feed_forward(graph, x, layer.feed_forward)
     x = _last_norm(graph, x, decoder, "decoder_norm")
@@ -152,11 +151,8 @@ def layers_of(side: keras.Model, kind: type) -> list[keras.layers.Layer]:
 
 def _memory(layer, number):
     """Describe the projected memory of a decoder layer."""
-    heads, depth = layer.num_heads, layer.key_dim
-    return {
-        f"memory_keys_{number}": Tensor("FLOAT", ("B", heads, depth, "S")),
-        f"memory_values_{number}": Tensor("FLOAT", ("B", heads, "S", depth)),
-    }
+    shape = ("B", layer.num_heads, "S", layer.key_dim)
+    return {f"memory_{kind}_{number}": Tensor("FLOAT", shape) for kind in CACHED}
 
 
 def _embedded(graph, ids, places, layer):
@@ -219,8 +215,8 @@ def _query(graph, x, ids, block, alone=False):
     return _heads(graph, x, ids, attention.project_query, factor, alone=alone)
 
 
-def _heads(graph, x, ids, projection, factor=1.0, depth_first=False, alone=False, name=None):
-    """Project rows (B · T, D) for ids (B, T) to (B, H, T, K), or to (B, H, K, T).
+def _heads(graph, x, ids, projection, factor=1.0, alone=False, name=None):
+    """Project rows (B · T, D) for ids (B, T) to (B, H, T, K).
 
     With `alone`, T is 1.
     """
@@ -230,15 +226,12 @@ def _heads(graph, x, ids, projection, factor=1.0, depth_first=False, alone=False
     if alone:
         return graph("Reshape", rows, np.array([-1, heads, 1, depth]))
     shape = graph("Concat", ids, np.array([heads, depth]), axis=0)
-    split = graph("Reshape", rows, shape)
-    order = [0, 2, 3, 1] if depth_first else [0, 2, 1, 3]
-    return graph("Transpose", split, perm=order, name=name)
+    return graph("Transpose", graph("Reshape", rows, shape), perm=[0, 2, 1, 3], name=name)
 
 
-def _read(graph, query, keys, values, bias, block, depth_first=False, alone=False):
+def _read(graph, query, keys, values, bias, block, alone=False):
     """Attend, and project what all heads read: (B, H, T, K) → (B · T, D)."""
-    keys = keys if depth_first else graph("Transpose", keys, perm=[0, 1, 3, 2])
-    scores = graph("MatMul", query, keys)
+    scores = graph("MatMul", query, graph("Transpose", keys, perm=[0, 1, 3, 2]))
     scores = graph("Add", scores, bias) if bias else scores
     read = graph("MatMul", graph("Softmax", scores, axis=-1), values)
     kernel, bias = map(_array, _weights(block.attention.project_read))
