@@ -24,14 +24,24 @@ def as_given(array: Array, results: tuple[Array, ...]) -> tuple[Array, ...]:
     return tuple(map(ops.convert_to_numpy, results)) if is_numpy else results
 
 
+def places_of_largest(values: Array, count: int) -> Array:
+    """Return the indices (B, count) of the largest values (B, N), largest first."""
+    if isinstance(values, np.ndarray):
+        return np.argsort(-values, axis=1, kind="stable")[:, :count].astype("int32")
+    return ops.cast(ops.top_k(values, count)[1], "int32")
+
+
+def at_places(array: Array, places: Array) -> Array:
+    """Return what each row has at its indices: (B, N, …) and (B, M) → (B, M, …)."""
+    if isinstance(array, np.ndarray):
+        return array[np.arange(len(array))[:, None], places]
+    for _ in array.shape[2:]:
+        places = places[..., None]
+    return ops.take_along_axis(array, places, axis=1)
+
+
 def _cast(x: Any, dtype: str) -> np.ndarray:
     return np.asarray(x).astype(dtype)
-
-
-def _top_k(x: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k largest numbers of each row, largest first, and their places."""
-    places = np.argsort(-x, axis=-1, kind="stable")[..., :k]
-    return np.take_along_axis(x, places, axis=-1), places
 
 
 NUMPY = SimpleNamespace(
@@ -39,9 +49,8 @@ NUMPY = SimpleNamespace(
         name: getattr(np, name)
         for name in (
             *("any", "arange", "concatenate", "full", "logical_and", "logical_not", "logical_or"),
-            *("reshape", "shape", "sum", "take", "take_along_axis", "where", "zeros"),
+            *("reshape", "shape", "sum", "take", "where", "zeros"),
         )
     },
     cast=_cast,
-    top_k=_top_k,
 )

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from keras import ops, tree
 
 from keras_attention.decoding import logits as on_logits
-from keras_attention.decoding.arrays import NUMPY, namespace
+from keras_attention.decoding.arrays import NUMPY, at_places, namespace, places_of_largest
 from keras_attention.decoding.loop import Carry, computes_at_once, shares_rows, until_done
 from keras_attention.decoding.options import PADDING, Generated, check_options
 from keras_attention.types import Array
@@ -34,16 +34,11 @@ class _Hypotheses(NamedTuple):
 
     def at(self, places):
         """Return the hypotheses at indices (B, M)."""
-        xp = namespace(self.scores)
-        return _Hypotheses(
-            xp.take_along_axis(self.tokens, places[:, :, None], axis=1),
-            xp.take_along_axis(self.log_probabilities, places, axis=1),
-            xp.take_along_axis(self.scores, places, axis=1),
-        )
+        return _Hypotheses(*(at_places(each, places) for each in self))
 
     def best(self, count):
         """Return the best, best first."""
-        return self.at(_places_of_largest(self.scores, count))
+        return self.at(places_of_largest(self.scores, count))
 
     def and_also(self, others):
         """Return these and then others, unsorted."""
@@ -112,7 +107,7 @@ def beam_search(
         logits, _, state = step(carry.previous, memory, carry.state)
         parents, tokens, log_probabilities = _extend(logits, alive, start_id)
         here = xp.arange(max_length) == position
-        histories = xp.take_along_axis(alive.tokens, parents[:, :, None], axis=1)
+        histories = at_places(alive.tokens, parents)
         histories = xp.where(here, tokens[:, :, None], histories)
         ends = tokens == end_id
 
@@ -126,10 +121,10 @@ def beam_search(
         ended = ended.and_also(new).best(beam)
 
         going = xp.where(ends, -math.inf, log_probabilities)
-        stays = _places_of_largest(going, beam)
+        stays = places_of_largest(going, beam)
         alive = _Hypotheses(histories, going, going / penalty(max_length)).at(stays)
-        state = follow(state, xp.take_along_axis(parents, stays, axis=1))
-        previous = xp.reshape(xp.take_along_axis(tokens, stays, axis=1), (-1,))
+        state = follow(state, at_places(parents, stays))
+        previous = xp.reshape(at_places(tokens, stays), (-1,))
 
         # Log probabilities only fall, so no alive hypothesis can exceed its score at length L.
         settled = ended.scores[:, n_best - 1] >= alive.scores[:, 0]
@@ -180,15 +175,9 @@ def _extend(logits, alive, start_id):
     count = ids.shape[1]
     candidates = alive.log_probabilities[:, :, None] + xp.reshape(gained, (-1, beam, count))
     candidates = xp.reshape(candidates, (-1, beam * count))
-    places = _places_of_largest(candidates, 2 * beam)
-    tokens = xp.take_along_axis(xp.reshape(ids, (-1, beam * count)), places, axis=1)
-    return places // count, tokens, xp.take_along_axis(candidates, places, axis=1)
-
-
-def _places_of_largest(values, count):
-    """Return the indices (B, count) of the largest values (B, N), largest first."""
-    xp = namespace(values)
-    return xp.cast(xp.top_k(values, count)[1], "int32")
+    places = places_of_largest(candidates, 2 * beam)
+    tokens = at_places(xp.reshape(ids, (-1, beam * count)), places)
+    return places // count, tokens, at_places(candidates, places)
 
 
 def _repeat(structure, count):

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops, tree
 
+from keras_attention.decoding.arrays import at_places
 from keras_attention.decoding.logits import Candidates
 from keras_attention.graphs.transformer import (
     CACHED,
@@ -144,8 +145,7 @@ class Step:
     @staticmethod
     def follow(state: State, parents: Array) -> State:
         """Return a state in which hypotheses go on from their parents, at (B, W)."""
-        parents = ops.convert_to_numpy(parents)
-        return state._replace(seen=np.take_along_axis(state.seen, parents[:, :, None], axis=1))
+        return state._replace(seen=at_places(state.seen, parents))
 
     def take(self, structure: Any, rows: np.ndarray) -> Any:
         """Return rows of all tensors of a structure that has memory and state.
