@@ -126,7 +126,7 @@ class Step:
             "positions": _held(np.full(hypotheses, slots // hypotheses)),
             "count": self._count,
         }
-        if self._alone:
+        if self._alone:  # and so sees every token
             seen = np.ones((batch, 1, slots + 1), dtype=bool)
         else:
             seen = _with_own(state.seen)
