@@ -7,12 +7,26 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 MOST_THREADS = 8  # each has a batch in memory
+FEWEST_ROWS = 8  # of a batch that is made smaller for the sake of the threads
 
 
 def count_of_threads() -> int:
     """Return how many threads have a core, at most 8."""
     allowed = getattr(os, "sched_getaffinity", None)
     return min(len(allowed(0)) if allowed else os.cpu_count() or 1, MOST_THREADS)
+
+
+def size_of_batches(count: int, most: int) -> int:
+    """Return how many rows make a batch: fewer than the most, if a thread would have no work.
+
+    Each of several threads gets two batches if it can, for one may have the long sentences.
+
+    Args:
+        count: of all rows.
+        most: the largest size.
+    """
+    threads = count_of_threads()
+    return most if threads == 1 else min(most, max(-(-count // (2 * threads)), FEWEST_ROWS))
 
 
 def in_threads(compute: Callable[[Any], Any], batches: Iterable[Any], threads: int) -> list[Any]:

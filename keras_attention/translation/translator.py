@@ -13,6 +13,7 @@ import numpy as np
 from keras_attention import models
 from keras_attention.corpora import BUCKETS, bucket_of
 from keras_attention.decoding import DirectGenerator, Generated, Generator, Programs, Search
+from keras_attention.decoding.threads import size_of_batches
 from keras_attention.graphs import Runtime
 from keras_attention.menu import INT8, KERAS, RUNTIMES
 from keras_attention.text import (
@@ -206,7 +207,8 @@ class Translator:
             top_k: draw among this many of the likeliest tokens; 0: among all.
             top_p: draw among the likeliest tokens with this total probability; 1: among all.
             seed: random seed.
-            batch_size: sentences per batch; a single sentence is its own batch.
+            batch_size: sentences per batch; a single sentence is its own batch. ONNX Runtime takes
+                fewer, unless it draws, where else a core would have no batch.
             progress: wraps the sequence of batches, for a progress bar such as `tqdm`.
 
         Returns:
@@ -228,6 +230,8 @@ class Translator:
             top_k=top_k,
             top_p=top_p,
         )
+        if self._runtime is not None and temperature == 0:  # what is drawn depends on the batches
+            batch_size = size_of_batches(len(ids), batch_size)
         results: list[Any] = [None] * len(ids)
         are_programs = self._runtime is None and not self.run_eagerly
         batches = [*_batches((ids,), self._most_tokens[:1], batch_size, filled=are_programs)]

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_attention import graphs, models
 from keras_attention.decoding import generator as on_generator
+from keras_attention.decoding import threads as on_threads
 from keras_attention.decoding.logits import candidates
 from keras_attention.graphs import runtime as on_runtime
 from keras_attention.text import END, SPECIAL_WORDS, START, Vocabulary, padded
@@ -128,6 +129,30 @@ def test_a_batch_gives_what_each_sentence_gives_alone(threads, translators, monk
     for ids, (best,) in zip(sentences(23), together, strict=True):
         ((alone,),) = translator.generate(ids[None], max_length=L, beam=3)
         np.testing.assert_array_equal(alone.tokens, best.tokens)
+
+
+@pytest.mark.parametrize(
+    ("threads", "options", "sizes"),
+    [
+        (1, {}, [23]),
+        (2, {}, [8, 8, 7]),
+        (2, {"batch_size": 6}, [6, 6, 6, 5]),
+        (2, {"temperature": 1.0}, [23]),
+    ],
+)
+def test_every_thread_has_two_batches_unless_tokens_are_drawn(
+    threads, options, sizes, translators, monkeypatch
+):
+    monkeypatch.setattr(on_threads, "count_of_threads", lambda: threads)
+    translator, found = translators("tied"), []
+    translator.runtime = "onnxruntime"
+
+    def watched(batches):
+        found.extend(sorted(map(len, batches), reverse=True))
+        return batches
+
+    translator.generate(sentences(23), max_length=L, progress=watched, **options)
+    assert found == sizes
 
 
 def test_eight_bits_are_close_and_a_quarter_as_large(translators):
