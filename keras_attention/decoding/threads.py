@@ -17,13 +17,14 @@ def count_of_threads() -> int:
 
 
 def size_of_batches(count: int, most: int) -> int:
-    """Return how many rows make a batch: fewer than the most, if a thread would have no work.
+    """Return the number of rows in a batch: fewer than the most, if a thread would have no work.
 
-    Each of several threads gets two batches if it can, for one may have the long sentences.
+    If there are enough rows, each of several threads gets two batches: rows are sorted by length,
+    and one batch for each would leave all long sentences to a single thread.
 
     Args:
-        count: of all rows.
-        most: the largest size.
+        count: number of all rows.
+        most: the most rows in a batch.
     """
     threads = count_of_threads()
     return most if threads == 1 else min(most, max(-(-count // (2 * threads)), FEWEST_ROWS))

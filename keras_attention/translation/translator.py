@@ -207,8 +207,8 @@ class Translator:
             top_k: draw among this many of the likeliest tokens; 0: among all.
             top_p: draw among the likeliest tokens with this total probability; 1: among all.
             seed: random seed.
-            batch_size: sentences per batch; a single sentence is its own batch. ONNX Runtime takes
-                fewer, unless it draws, where else a core would have no batch.
+            batch_size: sentences per batch; a single sentence is its own batch. With ONNX Runtime,
+                at most so many: it divides few sentences among the cores, unless it draws.
             progress: wraps the sequence of batches, for a progress bar such as `tqdm`.
 
         Returns:
