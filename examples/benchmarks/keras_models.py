@@ -116,8 +116,8 @@ class ThisPackage(_Trainer):
         return model
 
     def dataset(self, context_ids, target_ids, condition):
-        """Return the batches of the package, in the shapes that it has for the whole pool."""
-        from keras_attention.corpora import LONGEST, MOST_SHAPES, Batches
+        """Return the batches of the package; if compiled, in its shapes for the whole pool."""
+        from keras_attention.corpora import Batches
 
         size, batched = condition.batch_size, condition.batched
         if batched == on_batches.TO_THE_LONGEST:
@@ -126,9 +126,10 @@ class ThisPackage(_Trainer):
         tokens = None
         if batched == on_batches.BY_TOKENS:
             tokens = int(size * np.maximum(*((each != 0).sum(1) for each in ids)).mean())
-        most = MOST_SHAPES if self.jit_compile else LONGEST
-        shapes = Batches(context_ids, target_ids, size, most_shapes=most).shapes
-        batches = Batches(*ids, size, batch_tokens=tokens, shapes=shapes)
+        padded = {"most_shapes": None}
+        if self.jit_compile:
+            padded = {"shapes": Batches(context_ids, target_ids, size).shapes}
+        batches = Batches(*ids, size, batch_tokens=tokens, **padded)
         # The second pass: the first begins with a batch of every shape, and rare ones are costly.
         dataset = batches.shuffled(seed=0, start=len(batches))
         if batched == on_batches.IN_MEMORY:

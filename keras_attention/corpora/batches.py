@@ -1,4 +1,4 @@
-"""Batches of sentences of about equal length, in few static shapes."""
+"""Batches of sentences of about equal length."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -8,18 +8,20 @@ from typing import Any
 import keras
 import numpy as np
 
+from keras_attention.corpora import plans
 from keras_attention.corpora.joining import join_pairs
-from keras_attention.corpora.shapes import LONGEST, MOST_SHAPES, first_that_holds, fit_shapes
+from keras_attention.corpora.shapes import LONGEST, MOST_SHAPES, fit_shapes
 from keras_attention.text import START, Tokens, shortened
 
 ROWS = 16  # with `batch_tokens`, B is a multiple of this, so that devices can divide a batch
 
 
 class Batches:
-    """Batches of sentences of about equal length, in few static shapes, for `fit`.
+    """Batches of sentences of about equal length, for `fit`.
 
     Each pair goes to the first shape (S, T) that holds both its sentences, and each batch has one
-    shape. So XLA compiles one program for each shape, and there is little padding.
+    of these few shapes. So XLA compiles one program for each, and there is little padding. Where
+    nothing is compiled, there may be as many shapes as pad least: see `most_shapes`.
 
     A batch is `({"context": (B, S), "target": (B, T)}, labels (B, T))`, int32: the target begins
     with `[START]`, the labels end with `[END]`, and 0 is padding. The length of a `Batches` is the
@@ -38,15 +40,18 @@ class Batches:
         shapes: pairs (S, T) that grow in both; or the largest number of them that `fit_shapes` may
             find. None: the square root of the number of batches, at most `most_shapes`: more
             shapes pad less, but each has a last batch that is not full.
-        most_shapes: the largest number of shapes if `shapes` is None.
+        most_shapes: the largest number of shapes if `shapes` is None. None: no limit. Then each
+            batch is as long as its own longest sentences, and B sentences that follow one another
+            in the order of their lengths share a batch: hardly a token is padding.
 
     Attributes:
-        shapes: the pairs (S, T).
+        shapes: the pairs (S, T), from short to long; without a limit, those of one pass.
         left_out: number of pairs that `of_pairs` left out.
 
     Raises:
-        ValueError: a sentence has more than 64 tokens or more than the largest shape, the two
-            arrays differ in length or are empty, or `batch_tokens` is below 16.
+        ValueError: a sentence has more tokens than the largest shape, or more than 64 where
+            `fit_shapes` finds the shapes; the two arrays differ in length or are empty; or
+            `batch_tokens` is below 16.
     """
 
     def __init__(
@@ -58,7 +63,7 @@ class Batches:
         batch_tokens: int | None = None,
         joined: float = 0.0,
         shapes: int | Iterable[tuple[int, int]] | None = None,
-        most_shapes: int = MOST_SHAPES,
+        most_shapes: int | None = MOST_SHAPES,
     ):
         if len(context_ids) != len(target_ids) or len(context_ids) == 0:
             raise ValueError(
@@ -72,31 +77,43 @@ class Batches:
         self.context_ids, self.target_ids = context_ids, target_ids
         self.batch_size, self.batch_tokens, self.joined = batch_size, batch_tokens, joined
         self.left_out = 0
-        lengths = _lengths(context_ids, target_ids)
+        lengths = np.stack(_lengths(context_ids, target_ids), axis=1)
+        self._are_few = shapes is not None or most_shapes is not None
+        if self._are_few:
+            self.shapes = self._few_shapes(lengths, shapes, most_shapes)
+            self._plan = plans.in_shapes(lengths, self.shapes, self.rows)
+        else:
+            self._plan = plans.by_length(lengths, self.rows)
+        a_pass = self._joined(np.random.default_rng(0)) if joined else self
+        self._batches_of_pass = len(a_pass)
+        if not self._are_few:
+            self.shapes = list(dict.fromkeys(shape for shape, *_ in a_pass._plan.cuts))
+
+    def _few_shapes(self, lengths, shapes, most_shapes):
+        """Return the shapes that are given, or those that pad least; check that they hold all."""
         if shapes is None:
-            if batch_tokens is None:
-                batches = len(context_ids) // batch_size
+            if self.batch_tokens is None:
+                batches = len(lengths) // self.batch_size
             else:
-                batches = int(np.maximum(*lengths).sum()) // batch_tokens
+                batches = int(lengths.max(axis=1).sum()) // self.batch_tokens
             shapes = min(max(math.isqrt(batches), 1), most_shapes)
         if isinstance(shapes, int):
-            context_lengths, target_lengths = lengths
-            if joined:
-                sample = join_pairs(context_ids, target_ids, joined, np.random.default_rng(0))
-                context_lengths, target_lengths = _lengths(*sample)
-            shapes = fit_shapes(context_lengths, target_lengths, shapes)
-        self.shapes = list(shapes)
-        sides = list(zip(*self.shapes, strict=True))
+            fitted = lengths.T
+            if self.joined:
+                ids = self.context_ids, self.target_ids
+                fitted = _lengths(*join_pairs(*ids, self.joined, np.random.default_rng(0)))
+            shapes = fit_shapes(*fitted, shapes)
+        shapes = list(shapes)
+        sides = list(zip(*shapes, strict=True))
         if not sides or any(list(side) != sorted(side) for side in sides):
-            raise ValueError(f"shapes must be pairs (S, T) that grow in both, got {self.shapes}")
-        if np.any(np.max(lengths, axis=1) > self.shapes[-1]):
+            raise ValueError(f"shapes must be pairs (S, T) that grow in both, got {shapes}")
+        longest = lengths.max(axis=0)
+        if np.any(longest > shapes[-1]):
             raise ValueError(
-                f"the largest shape is {self.shapes[-1]}, got sentences of up to "
-                f"{tuple(map(int, np.max(lengths, axis=1)))} tokens"
+                f"the largest shape is {shapes[-1]}, got sentences of up to "
+                f"{tuple(map(int, longest))} tokens"
             )
-        places = first_that_holds(self.shapes, *lengths)
-        self._rows = {self.shapes[p]: np.flatnonzero(places == p) for p in np.unique(places)}
-        self._batches_of_pass = len(self._joined(np.random.default_rng(0)) if joined else self)
+        return shapes
 
     def rows(self, shape: tuple[int, int]) -> int:
         """Return the number of sentences in a batch of a shape, B."""
@@ -115,7 +132,7 @@ class Batches:
         batch_tokens: int | None = None,
         joined: float = 0.0,
         shapes: int | Iterable[tuple[int, int]] | None = None,
-        most_shapes: int = MOST_SHAPES,
+        most_shapes: int | None = MOST_SHAPES,
         leave_out_long: bool = False,
     ) -> "Batches":
         """Look up the ids of sentence pairs and batch them.
@@ -160,7 +177,7 @@ class Batches:
         return batches
 
     def __len__(self) -> int:
-        return sum(-(-len(rows) // self.rows(shape)) for shape, rows in self._rows.items())
+        return len(self._plan.cuts)
 
     def in_order(self, part: tuple[int, int] = (0, 1)) -> Any:
         """Return each pair once, from short to long, for evaluation.
@@ -175,13 +192,12 @@ class Batches:
             ValueError: the batches do not divide into n equal parts.
         """
         self.check_part(part)
-        plan = self._plan()
+        batches = self._plan.batches()
 
         def planned(index: int) -> tuple:
-            shape, rows = plan[index]
-            return self.batch(shape, rows, part)
+            return self.batch(*batches[index], part)
 
-        return _for_fit(Planned(planned, len(plan)), self._fixed_rows(part))
+        return _for_fit(Planned(planned, len(batches)), self._fixed_rows(part))
 
     def shuffled(
         self,
@@ -191,8 +207,9 @@ class Batches:
     ) -> Any:
         """Return batches without end, shuffled anew at every pass, for training.
 
-        The first pass begins with one batch of each shape, the largest first: the memory of the
-        largest step holds every other, and a machine with too little of it says so at once.
+        The first pass begins with one batch of each of the few shapes, the largest first, or with
+        one of the largest where shapes are not few: the memory of the largest step holds every
+        other, and a machine with too little of it says so at once.
 
         Args:
             seed: random seed; it and the number of the pass alone determine the order, which is the
@@ -213,8 +230,8 @@ class Batches:
         def pass_of(number: int) -> tuple["Batches", list]:
             rng = np.random.default_rng((seed, number))
             batches = self._joined(rng) if self.joined else self
-            plan = batches._plan(rng)
-            return batches, plan if number else _largest_first(plan)
+            plan = batches._plan.batches(rng)
+            return batches, plan if number else _largest_first(plan, self._are_few)
 
         def planned(index: int) -> tuple:
             number, place = divmod(start + index, self._batches_of_pass)
@@ -227,23 +244,16 @@ class Batches:
     def _joined(self, rng):
         """Join pairs at random, and batch them in the same shapes, without what is too long."""
         context_ids, target_ids = join_pairs(self.context_ids, self.target_ids, self.joined, rng)
+        sizes = {"batch_size": self.batch_size, "batch_tokens": self.batch_tokens}
+        if not self._are_few:
+            return Batches(context_ids, target_ids, **sizes, most_shapes=None)
         lengths = np.stack(_lengths(context_ids, target_ids), axis=1)
         fits = np.all(lengths <= np.array(self.shapes[-1]), axis=1)
-        ids = context_ids[fits], target_ids[fits]
-        return Batches(*ids, self.batch_size, batch_tokens=self.batch_tokens, shapes=self.shapes)
+        return Batches(context_ids[fits], target_ids[fits], **sizes, shapes=self.shapes)
 
     def _fixed_rows(self, part):
         """Return the number of sentences in a part of every batch; None: it differs."""
         return self.batch_size // part[1] if self.batch_tokens is None else None
-
-    def _plan(self, rng=None):
-        """List (shape, rows) of every batch of a pass, shuffled by `rng` if there is one."""
-        plan = []
-        for shape, rows in self._rows.items():
-            rows = rng.permutation(rows) if rng else rows
-            size = self.rows(shape)
-            plan += [(shape, rows[start : start + size]) for start in range(0, len(rows), size)]
-        return [plan[i] for i in rng.permutation(len(plan))] if rng else plan
 
     def batch(self, shape: tuple[int, int], rows: np.ndarray, part: tuple[int, int]) -> tuple:
         """Return a part of the batch of some rows: inputs and labels.
@@ -269,7 +279,7 @@ class Batches:
             ValueError: it is not.
         """
         number, parts = part
-        sizes = {self.rows(shape) for shape in self._rows}
+        sizes = {self.rows(shape) for shape, *_ in self._plan.cuts}
         if not 0 <= number < parts or any(size % parts for size in sizes):
             raise ValueError(
                 f"part must be (i, n) with i below n and n a divisor of the batch size, got {part} "
@@ -297,15 +307,14 @@ class Planned(keras.utils.PyDataset):
         return self.planned(index)
 
 
-def _largest_first(plan):
-    """Move one batch of each shape to the front of a plan, the largest shape first."""
-    first, others = {}, []
-    for shape, rows in plan:
-        if shape in first:
-            others.append((shape, rows))
-        else:
-            first[shape] = rows
-    return [*sorted(first.items(), reverse=True), *others]
+def _largest_first(plan, are_few):
+    """Move a batch of each of the few shapes to the front of a plan, else one of the largest."""
+    places = {}
+    for place, (shape, _) in enumerate(plan):
+        places.setdefault(shape, place)
+    shapes = sorted(places, key=sum, reverse=True)
+    first = [places[shape] for shape in shapes[: None if are_few else 1]]
+    return [plan[place] for place in dict.fromkeys([*first, *range(len(plan))])]
 
 
 def _for_fit(planned, rows):

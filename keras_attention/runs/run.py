@@ -50,13 +50,13 @@ class RunFields:
         settings: the `Settings`.
         sources: where the pairs came from.
         corpus: the pairs.
-        shapes: the largest number of shapes to which sentences are padded.
+        shapes: the largest number of shapes to which sentences are padded; None: no limit.
     """
 
     settings: Settings
     sources: dict[str, str | None]
     corpus: CorpusFields
-    shapes: int
+    shapes: int | None
 
 
 def train(
@@ -182,7 +182,8 @@ def _prepare(pairs, folder, settings, most_shapes, distribution, jit_compile, ve
             f"{batches.left_out:,} training pairs left out: a sentence has more than "
             f"{corpora.LONGEST} tokens"
         )
-    shape = max(batches.shapes[-1], validation_batches.shapes[-1])
+    contexts, targets = zip(*batches.shapes, *validation_batches.shapes, strict=True)
+    shape = max(contexts), max(targets)
     check_size(settings, *vocabularies, shape, distribution.shards)
     keras.utils.set_random_seed(settings.seed)
     checkpoint = RunCheckpoint(
@@ -304,7 +305,7 @@ def _read_run(folder):
     config = read_config(folder, RunFields)
     with naming(Path(folder) / CONFIG_FILE):
         settings = asdict(Settings(**config["settings"]))
-        if config["shapes"] < 1:
+        if config["shapes"] is not None and config["shapes"] < 1:
             raise ValueError(f"shapes must be at least 1, got {config['shapes']}")
     return {**config, "settings": settings}
 
@@ -453,13 +454,13 @@ def _compiles(jit_compile, settings, distribution):
 
 
 def _most_shapes(folder, settings, resume, jit_compile):
-    """Return the largest number of shapes of the batches; a resumed run keeps its own."""
+    """Return the largest number of shapes, None if any; a resumed run keeps its own."""
     if resume and (folder / CONFIG_FILE).is_file():
         return _read_run(folder)["shapes"]
     if settings.shapes:
         return settings.shapes
     if not jit_compile:
-        return corpora.LONGEST  # a shape more costs nothing
+        return None  # a shape more costs nothing
     return min(1 + settings.epochs * settings.steps // STEPS_A_SHAPE, corpora.MOST_SHAPES)
 
 

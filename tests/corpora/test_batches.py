@@ -29,9 +29,10 @@ def ids():
     return ids_of_lengths(LENGTHS[0], 10), ids_of_lengths(LENGTHS[1], 100_010)
 
 
-@pytest.fixture(scope="module")
-def batches(ids):
-    return Batches(*ids, batch_size=7)
+@pytest.fixture(scope="module", params=[8, None])
+def batches(ids, request):
+    """In few shapes, and as long as their own longest sentences."""
+    return Batches(*ids, batch_size=7, most_shapes=request.param)
 
 
 def as_numpy(batches, count=None):
@@ -47,7 +48,7 @@ def assert_equal_batches(one, other):
             np.testing.assert_array_equal(a, b)
 
 
-def test_the_batches_have_few_shapes(batches):
+def test_the_batches_have_the_shapes_that_they_name(batches):
     shapes = set()
     for inputs, labels in as_numpy(batches.in_order()):
         assert inputs["target"].shape == labels.shape
@@ -55,7 +56,7 @@ def test_the_batches_have_few_shapes(batches):
         assert len(inputs["context"]) == len(labels) == 7
         shapes.add((inputs["context"].shape[1], labels.shape[1]))
     assert shapes == set(batches.shapes)
-    assert len(shapes) == 4  # the root of 22 batches
+    assert len(batches.shapes) == len(shapes)
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="tf.data feeds TensorFlow")
@@ -67,6 +68,22 @@ def test_tensorflow_knows_the_size_of_a_batch_and_not_its_lengths(batches):
 def test_other_backends_take_what_needs_no_tensorflow(batches):
     assert isinstance(batches.shuffled(), keras.utils.PyDataset)
     assert batches.in_order().num_batches == len(batches)
+
+
+@pytest.mark.parametrize("size", [{"batch_size": 7}, {"batch_tokens": 1201}])
+def test_without_a_limit_no_batch_is_longer_than_its_longest_sentences(ids, size):
+    few, own = (Batches(*ids, **size, most_shapes=most) for most in (4, None))
+    for inputs, labels in as_numpy(own.in_order()):
+        assert inputs["context"].any(axis=0).all()
+        assert labels.any(axis=0).all()
+        assert len(labels) == own.rows((inputs["context"].shape[1], labels.shape[1]))
+    held = [labels.any(axis=1) for _, labels in as_numpy(own.in_order())]
+    assert all(np.all(rows) for rows in held[1:])  # the shortest batch alone is not full
+    places = [
+        sum(x["context"].size + y.size for x, y in as_numpy(batches.in_order()))
+        for batches in (few, own)
+    ]
+    assert places[1] < 0.9 * places[0]
 
 
 @pytest.mark.parametrize("batch_tokens", [5000, 257, 129, 64, 33, 17])
@@ -134,9 +151,9 @@ def test_each_pair_comes_once_and_whole(batches, ids):
 
 
 def test_batches_come_from_short_to_long(batches):
-    shapes = [(x["context"].shape[1], y.shape[1]) for x, y in as_numpy(batches.in_order())]
-    assert shapes == sorted(shapes)
-    assert len(shapes) == len(batches)
+    longer = [max(x["context"].shape[1], y.shape[1]) for x, y in as_numpy(batches.in_order())]
+    assert longer == sorted(longer)
+    assert len(longer) == len(batches)
 
 
 def test_a_tail_is_filled_with_sentences_without_labels():
@@ -160,13 +177,17 @@ def test_a_pass_of_shuffled_batches_is_a_pass_in_another_order(batches):
         assert_equal_batches(passes[:count], passes[count:])
 
 
-def test_training_begins_with_one_batch_of_each_shape_the_largest_first(batches):
+@pytest.mark.parametrize("most", [4, None])
+def test_training_begins_with_the_largest_batch_of_each_of_the_few_shapes(ids, most):
+    batches = Batches(*ids, batch_size=7, most_shapes=most)
     found = as_numpy(batches.shuffled(seed=5), len(batches))
     shapes = [(inputs["context"].shape[1], labels.shape[1]) for inputs, labels in found]
-    count = len(set(shapes))
-    assert count > 1
-    assert shapes[:count] == sorted(set(shapes), reverse=True)
-    assert shapes[count:] != sorted(shapes[count:], reverse=True)
+    from_large_to_small = sorted(set(shapes), key=sum, reverse=True)
+    first = from_large_to_small[:most] if most else from_large_to_small[:1]
+    assert len(set(shapes)) >= 4
+    assert shapes[: len(first)] == first
+    rest = shapes[len(first) :]
+    assert rest != sorted(rest, key=sum, reverse=True)
 
 
 def test_a_seed_decides_the_order(batches):

@@ -60,15 +60,17 @@ def first(batches, number, start=0):
     return [(np.asarray(x["context"]).tolist(), np.asarray(y).tolist()) for x, y in found]
 
 
-def test_batches_join_anew_in_every_pass_and_go_on_exactly_where_a_run_was():
-    batches = Batches(CONTEXT, TARGET, 4, joined=0.5, shapes=3)
+@pytest.mark.parametrize("shaped", [{"shapes": 3}, {"most_shapes": None}])
+def test_batches_join_anew_in_every_pass_and_go_on_exactly_where_a_run_was(shaped):
+    batches = Batches(CONTEXT, TARGET, 4, joined=0.5, **shaped)
     whole = first(batches, 30)
     held = [sentences(row) for context, _ in whole for row in context]
     pairs = {tuple(each) for each in held if len(each) == 2}
     assert len(pairs) > 20  # of which a pass has ten
     for start in (1, 9, 17):
         assert first(batches, 30 - start, start) == whole[start:]
-    assert {(len(x[0]), len(y[0])) for x, y in whole} <= set(batches.shapes)
+    if "shapes" in shaped:
+        assert {(len(x[0]), len(y[0])) for x, y in whole} <= set(batches.shapes)
 
 
 def test_evaluation_joins_nothing():
