@@ -116,7 +116,11 @@ class ThisPackage(_Trainer):
         return model
 
     def dataset(self, context_ids, target_ids, condition):
-        """Return the batches of the package; if compiled, in its shapes for the whole pool."""
+        """Return batches of the package; if compiled, in its shapes for the whole pool.
+
+        They are spread evenly over the lengths: few batches drawn at random would often have much
+        more or less padding than the whole pass has.
+        """
         from keras_attention.corpora import Batches
 
         size, batched = condition.batch_size, condition.batched
@@ -130,12 +134,18 @@ class ThisPackage(_Trainer):
         if self.jit_compile:
             padded = {"shapes": Batches(context_ids, target_ids, size).shapes}
         batches = Batches(*ids, size, batch_tokens=tokens, **padded)
-        # The second pass: the first begins with a batch of every shape, and rare ones are costly.
-        dataset = batches.shuffled(seed=0, start=len(batches))
+        rng = np.random.default_rng(0)
+        plan = sorted(batches.plan.batches(rng), key=lambda batch: sum(batch[0]))
+        middles = (np.arange(condition.steps) + 0.5) * len(plan) / condition.steps
+        chosen = [plan[int(place)] for place in rng.permutation(middles)]
+
+        def made():
+            return (batches.batch(*each) for each in chosen)
+
         if batched == on_batches.IN_MEMORY:
-            made = [*_first(dataset, condition.steps)]
-            dataset = _again_and_again(lambda: iter(made), size)
-        return dataset
+            kept = [*made()]
+            return _again_and_again(lambda: iter(kept), size)
+        return _again_and_again(made, None if tokens else size)
 
 
 def _as_they_come(context_ids, target_ids, condition):
@@ -152,7 +162,9 @@ def _as_they_come(context_ids, target_ids, condition):
 
 
 def _again_and_again(batches, size):
-    """Return the batches that a function yields, of one size, without end, as `fit` takes them.
+    """Return the batches that a function yields, without end, as `fit` takes them.
+
+    If they have one size, it is given, else None.
 
     They are made while the model trains; on JAX and PyTorch, beforehand.
     """

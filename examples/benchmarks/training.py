@@ -3,7 +3,8 @@
 A turn is some batches of a condition, always the same ones: forward, backward, Adam and two
 metrics, without dropout. Every implementation makes its batches from the same pairs in its own way,
 and what counts is the number of real target tokens in them, not that of batches, which padding
-would flatter.
+would flatter. Batches of sentences of about equal length are spread evenly over the lengths; those
+that hold all lengths are drawn at random.
 """
 
 import numpy as np

@@ -46,6 +46,7 @@ class Batches:
 
     Attributes:
         shapes: the pairs (S, T), from short to long; without a limit, those of one pass.
+        plan: which pairs share a batch, a `keras_attention.corpora.plans.Plan`.
         left_out: number of pairs that `of_pairs` left out.
 
     Raises:
@@ -81,13 +82,13 @@ class Batches:
         self._are_few = shapes is not None or most_shapes is not None
         if self._are_few:
             self.shapes = self._few_shapes(lengths, shapes, most_shapes)
-            self._plan = plans.in_shapes(lengths, self.shapes, self.rows)
+            self.plan = plans.in_shapes(lengths, self.shapes, self.rows)
         else:
-            self._plan = plans.by_length(lengths, self.rows)
+            self.plan = plans.by_length(lengths, self.rows)
         a_pass = self._joined(np.random.default_rng(0)) if joined else self
         self._batches_of_pass = len(a_pass)
         if not self._are_few:
-            self.shapes = list(dict.fromkeys(shape for shape, *_ in a_pass._plan.cuts))
+            self.shapes = list(dict.fromkeys(shape for shape, *_ in a_pass.plan.cuts))
 
     def _few_shapes(self, lengths, shapes, most_shapes):
         """Return the shapes that are given, or those that pad least; check that they hold all."""
@@ -177,7 +178,7 @@ class Batches:
         return batches
 
     def __len__(self) -> int:
-        return len(self._plan.cuts)
+        return len(self.plan.cuts)
 
     def in_order(self, part: tuple[int, int] = (0, 1)) -> Any:
         """Return each pair once, from short to long, for evaluation.
@@ -192,7 +193,7 @@ class Batches:
             ValueError: the batches do not divide into n equal parts.
         """
         self.check_part(part)
-        batches = self._plan.batches()
+        batches = self.plan.batches()
 
         def planned(index: int) -> tuple:
             return self.batch(*batches[index], part)
@@ -230,7 +231,7 @@ class Batches:
         def pass_of(number: int) -> tuple["Batches", list]:
             rng = np.random.default_rng((seed, number))
             batches = self._joined(rng) if self.joined else self
-            plan = batches._plan.batches(rng)
+            plan = batches.plan.batches(rng)
             return batches, plan if number else _largest_first(plan, self._are_few)
 
         def planned(index: int) -> tuple:
@@ -255,7 +256,9 @@ class Batches:
         """Return the number of sentences in a part of every batch; None: it differs."""
         return self.batch_size // part[1] if self.batch_tokens is None else None
 
-    def batch(self, shape: tuple[int, int], rows: np.ndarray, part: tuple[int, int]) -> tuple:
+    def batch(
+        self, shape: tuple[int, int], rows: np.ndarray, part: tuple[int, int] = (0, 1)
+    ) -> tuple:
         """Return a part of the batch of some rows: inputs and labels.
 
         Args:
@@ -279,7 +282,7 @@ class Batches:
             ValueError: it is not.
         """
         number, parts = part
-        sizes = {self.rows(shape) for shape, *_ in self._plan.cuts}
+        sizes = {self.rows(shape) for shape, *_ in self.plan.cuts}
         if not 0 <= number < parts or any(size % parts for size in sizes):
             raise ValueError(
                 f"part must be (i, n) with i below n and n a divisor of the batch size, got {part} "
