@@ -4,6 +4,7 @@ from keras_attention.corpora.alignments import aligned
 from keras_attention.corpora.batches import ROWS, Batches
 from keras_attention.corpora.grammar import AlignedPair, Grammar
 from keras_attention.corpora.joining import join_pairs
+from keras_attention.corpora.plans import Plan
 from keras_attention.corpora.shapes import BUCKETS, LONGEST, MOST_SHAPES, bucket_of, fit_shapes
 from keras_attention.corpora.sources import LANGUAGES, Pair, download_spa_eng, load, read_pairs
 from keras_attention.corpora.splits import Split, fingerprint, split
@@ -26,6 +27,7 @@ __all__ = [
     "bucket_of",
     "fit_shapes",
     "join_pairs",
+    "Plan",
     "ROWS",
     "Batches",
 ]

@@ -46,7 +46,7 @@ class Batches:
 
     Attributes:
         shapes: the pairs (S, T), from short to long; without a limit, those of one pass.
-        plan: which pairs share a batch, a `keras_attention.corpora.plans.Plan`.
+        plan: which pairs share a batch, a `Plan`.
         left_out: number of pairs that `of_pairs` left out.
 
     Raises:
