@@ -147,7 +147,7 @@ class Batches:
             batch_tokens: tokens in a batch, instead of sentences.
             joined: fraction of the pairs that are joined to another one in every pass.
             shapes: shapes to which sentences are padded, or how many.
-            most_shapes: the largest number of shapes if `shapes` is None.
+            most_shapes: the largest number of shapes if `shapes` is None; None: no limit.
             leave_out_long: whether to leave out pairs with a sentence of more than 64 tokens; their
                 number is `left_out`.
 
