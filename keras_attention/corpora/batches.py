@@ -40,9 +40,9 @@ class Batches:
         shapes: pairs (S, T) that grow in both; or the largest number of them that `fit_shapes` may
             find. None: the square root of the number of batches, at most `most_shapes`: more
             shapes pad less, but each has a last batch that is not full.
-        most_shapes: the largest number of shapes if `shapes` is None. None: no limit. Then each
-            batch is as long as its own longest sentences, and B sentences that follow one another
-            in the order of their lengths share a batch: hardly a token is padding.
+        most_shapes: the largest number of shapes where `shapes` is None; or None for no limit: then
+            B sentences that follow one another in the order of their lengths share a batch, which
+            is as long as the longest of them, and hardly a token is padding.
 
     Attributes:
         shapes: the pairs (S, T), from short to long; without a limit, those of one pass.
@@ -147,7 +147,7 @@ class Batches:
             batch_tokens: tokens in a batch, instead of sentences.
             joined: fraction of the pairs that are joined to another one in every pass.
             shapes: shapes to which sentences are padded, or how many.
-            most_shapes: the largest number of shapes if `shapes` is None; None: no limit.
+            most_shapes: the largest number of shapes where `shapes` is None; None for no limit.
             leave_out_long: whether to leave out pairs with a sentence of more than 64 tokens; their
                 number is `left_out`.
 
