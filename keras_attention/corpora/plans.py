@@ -67,8 +67,7 @@ def by_length(lengths: np.ndarray, size: Callable[[tuple[int, int]], int]) -> Pl
         size: likewise, of a shape with both sides as long as the longer one.
     """
     longer = lengths.max(axis=1)
-    sorted_by = np.column_stack([longer, lengths])
-    _, kinds = np.unique(sorted_by, axis=0, return_inverse=True)
+    kinds = np.ravel_multi_index((longer, *lengths.T), (longer.max() + 1,) * 3)
     order = np.argsort(kinds, kind="stable")
     cuts, stop = [], len(order)
     while stop:
