@@ -164,9 +164,8 @@ def _as_they_come(context_ids, target_ids, condition):
 def _again_and_again(batches, size):
     """Return the batches that a function yields, without end, as `fit` takes them.
 
-    If they have one size, it is given, else None.
-
-    They are made while the model trains; on JAX and PyTorch, beforehand.
+    They are made while the model trains; on JAX and PyTorch, beforehand. `size` is the number of
+    their sentences; None: it differs.
     """
     import keras
 

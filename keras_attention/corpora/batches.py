@@ -243,7 +243,7 @@ class Batches:
         return _for_fit(Planned(planned), self._fixed_rows(part))
 
     def _joined(self, rng):
-        """Join pairs at random, and batch them in the same shapes, without what is too long."""
+        """Join pairs at random, and batch them likewise; few shapes leave out what is too long."""
         context_ids, target_ids = join_pairs(self.context_ids, self.target_ids, self.joined, rng)
         sizes = {"batch_size": self.batch_size, "batch_tokens": self.batch_tokens}
         if not self._are_few:
