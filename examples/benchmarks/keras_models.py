@@ -1,6 +1,8 @@
 """The contestants in training that run on Keras: this package, plain Keras, KerasHub.
 
-All have the loss and the metrics of this package, so that these are the same work for all.
+All report the same loss and metrics. Plain Keras computes them as the TensorFlow tutorial does,
+with Keras' functions, or with those of this package, which are faster; KerasHub, which has none of
+its own, with those of this package.
 """
 
 import numpy as np
@@ -192,7 +194,17 @@ def _first(dataset, count):
 
 
 class PlainKeras(_Trainer):
-    """The architecture as one writes it with Keras' layers and defaults; batch-maximum padding."""
+    """The architecture as one writes it with Keras' layers and defaults; batch-maximum padding.
+
+    Args:
+        *common: as for every contestant.
+        lent: whether it gets the loss and the metrics of this package.
+        **named: as for every contestant.
+    """
+
+    def __init__(self, *common, lent=False, **named):
+        self.lent = lent
+        super().__init__(*common, **named)
 
     def build(self):
         """Build and compile."""
@@ -201,11 +213,12 @@ class PlainKeras(_Trainer):
         from keras_attention.training import MaskedAccuracy, MaskedCrossentropy, MaskedLoss
 
         model = self.network(**self.sizes)
-        model.compile(
-            keras.optimizers.Adam(LEARNING_RATE),
-            loss=MaskedCrossentropy(label_smoothing=LABEL_SMOOTHING[self.kind]),
-            metrics=[MaskedAccuracy(), MaskedLoss()],
-        )
+        if self.lent:
+            loss = MaskedCrossentropy(label_smoothing=LABEL_SMOOTHING[self.kind])
+            metrics = [MaskedAccuracy(), MaskedLoss()]
+        else:
+            loss, metrics = _masked_loss, [_masked_accuracy, _masked_loss]
+        model.compile(keras.optimizers.Adam(LEARNING_RATE), loss=loss, metrics=metrics)
         return model
 
     def network(self, vocabulary, units):
@@ -232,8 +245,35 @@ class PlainKeras(_Trainer):
         return _as_they_come(context_ids, target_ids, condition)
 
 
+def _masked_loss(labels, logits):
+    """Return the mean loss of the tokens, as the tutorial's `masked_loss` does."""
+    import keras
+
+    losses = keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+    return _mean_over_tokens(losses, labels)
+
+
+def _masked_accuracy(labels, logits):
+    """Return the fraction of the tokens that are guessed, as the tutorial's `masked_acc` does."""
+    from keras import ops
+
+    guesses = ops.cast(ops.argmax(logits, axis=-1), labels.dtype)
+    hits = ops.cast(ops.equal(guesses, labels), "float32")
+    return _mean_over_tokens(hits, labels)
+
+
+def _mean_over_tokens(values, labels):
+    from keras import ops
+
+    is_token = ops.cast(ops.not_equal(labels, 0), "float32")
+    return ops.sum(values * is_token) / ops.sum(is_token)
+
+
 class KerasHub(PlainKeras):
     """The Transformer of KerasHub's layers, compiled as Keras does by default."""
+
+    def __init__(self, *common, **named):
+        super().__init__(*common, lent=True, **named)
 
     def network(self, vocabulary, units, num_layers, num_heads, feed_forward_dim):
         """Return the Transformer, its logits tied to the target embedding."""

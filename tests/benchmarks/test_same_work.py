@@ -85,6 +85,20 @@ def test_a_rival_has_the_same_tokens_and_parameters_and_learns_alike(kind, name,
     assert losses[1] < losses[0]
 
 
+def test_plain_keras_learns_the_same_from_its_own_loss_and_a_lent_one(pool):
+    own, lent = (
+        keras_models.PlainKeras("rnn", SIZES["rnn"], pool, conditions_of_a_pass(pool), lent=lent)
+        for lent in (False, True)
+    )
+    for _ in range(2):
+        assert own.train("a pass") == pytest.approx(lent.train("a pass"), rel=1e-4)
+    reported = [
+        {name.strip("_"): float(value) for name, value in each.model.get_metrics_result().items()}
+        for each in (own, lent)
+    ]
+    assert reported[0] == pytest.approx(reported[1], rel=0.02)
+
+
 def test_pytorch_in_bfloat16_has_nearly_the_same_loss(pool):
     pytest.importorskip("torch", reason="needs the extra torch")
     from examples.benchmarks.torch_models import PyTorch
