@@ -25,7 +25,7 @@ from examples.benchmarks.workers import Job, started, take_turns
 from keras_attention.runs.settings import TRANSFORMER
 
 OURS, PLAIN, HUB = "keras_attention", "plain Keras", "KerasHub"
-LENT = "plain Keras, loss lent"
+PLAIN_OUR_LOSS = "plain Keras, this package's loss"
 TORCH, TORCH_BFLOAT16 = "PyTorch", "PyTorch bfloat16"
 TORCH_COMPILED = "PyTorch bfloat16, compiled"
 WITH_XLA, BFLOAT16, DROPPED = "with XLA", "mixed_bfloat16", "with dropout"
@@ -35,7 +35,7 @@ MULTIPLY = "matrix product"
 IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all take
     OURS: ("keras_models", "ThisPackage", {}),
     PLAIN: ("keras_models", "PlainKeras", {}),
-    LENT: ("keras_models", "PlainKeras", {"lent": True}),
+    PLAIN_OUR_LOSS: ("keras_models", "PlainKerasWithOurLoss", {}),
     HUB: ("keras_models", "KerasHub", {}),
     TORCH: ("torch_models", "PyTorch", {}),
     TORCH_BFLOAT16: ("torch_models", "PyTorch", {"bfloat16": True}),

@@ -85,16 +85,13 @@ def test_a_rival_has_the_same_tokens_and_parameters_and_learns_alike(kind, name,
     assert losses[1] < losses[0]
 
 
-def test_plain_keras_learns_the_same_from_its_own_loss_and_a_lent_one(pool):
-    own, lent = (
-        keras_models.PlainKeras("rnn", SIZES["rnn"], pool, conditions_of_a_pass(pool), lent=lent)
-        for lent in (False, True)
-    )
+def test_plain_keras_learns_the_same_from_its_own_loss_and_this_package_s(pool):
+    own, ours = (rival("rnn", name, pool) for name in ("PlainKeras", "PlainKerasWithOurLoss"))
     for _ in range(2):
-        assert own.train("a pass") == pytest.approx(lent.train("a pass"), rel=1e-4)
+        assert own.train("a pass") == pytest.approx(ours.train("a pass"), rel=1e-4)
     reported = [
         {name.strip("_"): float(value) for name, value in each.model.get_metrics_result().items()}
-        for each in (own, lent)
+        for each in (own, ours)
     ]
     assert reported[0] == pytest.approx(reported[1], rel=0.02)
 
