@@ -4,14 +4,15 @@ In reading order:
 
 - `workers`: every implementation in a process of its own; who takes turns, and who waits.
 - `machine`: what it is, what memory a process has, how fast it multiplies matrices.
-- `flops`: how many operations a model takes, by formula.
+- `flops`, `footprint`: how many operations a model takes, and what it must keep, by formula.
 - `prepared`: the sentences and the trained models that all subjects share.
 - `batches`, `keras_models`, `torch_models`: the contestants in training.
 - `decoders`, `ctranslate2_model`: the contestants in decoding.
 - `endless`, `first_steps`, `steady`: what else happens in a process of its own.
 - `subject`, `drawing`: what a subject is, its figures, its tables, its pictures.
 - `training`, which `rnn_training`, `transformer_training`, `recipe_training` and `choices` share;
-  `decoding`, `memory`, `start_up`, `growth`: the subjects; `gallery`: all of them.
+  `growing`, which `growth` and `memory_growth` share; `decoding`, `memory`, `start_up`: the
+  subjects; `gallery`: all of them.
 - `report`: JSON, and the page `results.md`.
 - `__main__`: the command, `python -m examples.benchmarks`.
 

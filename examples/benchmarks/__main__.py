@@ -55,7 +55,8 @@ def run(
     batches, the input pipeline), `decoding` (sentences a second and the latency of one, beside
     CTranslate2 and a loop), `many-sentences` (large batches, for a GPU), `memory` (peaks, and
     whether 10,000 translations leave it as it was), `start-up` (import, first translation, compile
-    times) and `growth` (how time grows with length, vocabulary and batch, beside theory).
+    times), `growth` (how time grows with lengths, batch, vocabulary, width, layers and beam, beside
+    theory) and `memory-growth` (likewise the memory of XLA's programs).
 
     Every implementation has a process of its own, and they take turns, so that whatever else the
     machine does hits all alike. A rival that is not installed is left out, with a line that says

@@ -30,19 +30,20 @@ def bars(panel, values, strong=()):
     panel.set_xlim(0, 1.25 * max(max(each) for each in values.values()))
 
 
-def growth(panel, series, xlabel):
-    """Draw lines of time by size with both axes logarithmic, and dashed what theory says.
+def growth(panel, series, xlabel, colors):
+    """Draw lines of cost by size with both axes logarithmic, and dotted what theory says.
 
     Args:
         panel: matplotlib axes.
         series: by name: sizes, medians, and what theory says in the same unit.
         xlabel: what grows.
+        colors: by name.
     """
     from matplotlib.ticker import LogLocator
 
-    for color, (name, (sizes, middles, theory)) in zip(COLORS, series.items(), strict=False):
-        panel.plot(sizes, middles, color=color, marker="o", markersize=4, label=name)
-        panel.plot(sizes, theory, color=color, linestyle=":", linewidth=1.2)
+    for name, (sizes, middles, theory) in series.items():
+        panel.plot(sizes, middles, color=colors[name], marker="o", markersize=4, label=name)
+        panel.plot(sizes, theory, color=colors[name], linestyle=":", linewidth=1.2)
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
     panel.set_xticks(sizes, [f"{size:,}" for size in sizes])

@@ -18,32 +18,38 @@ and for the RNN with attention, where a GRU takes 12·D² a token:
     encoder               24·S·D²              in both directions
     decoder               12·T·D² + 4·T·D² + 4·S·D² + 4·T·S·D
     logits                2·T·D·V
+
+In a beam search each hypothesis takes what one sentence does, but for the source: the encoder, and
+the keys and values of the memory, 4·S·D² a layer, are of all.
 """
 
 
-def transformer(source, target, *, units, num_layers, feed_forward_dim, vocabulary):
+def transformer(source, target, *, units, num_layers, feed_forward_dim, vocabulary, hypotheses=1):
     """Return the operations of a forward pass of one sentence pair; numbers or arrays of them."""
     s, t, d = source, target, units
     encoder = 8 * s * d**2 + 4 * s**2 * d + 4 * s * d * feed_forward_dim
+    the_source = encoder + 4 * s * d**2
     own_past = 8 * t * d**2 + 4 * t**2 * d
-    the_memory = 4 * t * d**2 + 4 * s * d**2 + 4 * t * s * d
+    the_memory = 4 * t * d**2 + 4 * t * s * d
     decoder = own_past + the_memory + 4 * t * d * feed_forward_dim
-    return num_layers * (encoder + decoder) + 2 * t * d * vocabulary
+    each = num_layers * decoder + 2 * t * d * vocabulary
+    return num_layers * the_source + hypotheses * each
 
 
-def rnn(source, target, *, units, vocabulary):
+def rnn(source, target, *, units, vocabulary, hypotheses=1):
     """Return the same for the RNN with attention."""
     s, t, d = source, target, units
-    encoder = 24 * s * d**2
-    decoder = 12 * t * d**2 + 4 * t * d**2 + 4 * s * d**2 + 4 * t * s * d
-    return encoder + decoder + 2 * t * d * vocabulary
+    the_source = 24 * s * d**2 + 4 * s * d**2
+    decoder = 12 * t * d**2 + 4 * t * d**2 + 4 * t * s * d
+    return the_source + hypotheses * (decoder + 2 * t * d * vocabulary)
 
 
 MODELS = {"rnn": rnn, "transformer": transformer}
 
 
-def forward(model, source, target, sizes):
+def forward(model, source, target, sizes, hypotheses=1):
     """Return the operations of a forward pass of a model by its name and sizes."""
     takes = {"units", "vocabulary"}
     takes |= {"num_layers", "feed_forward_dim"} if model == "transformer" else set()
-    return MODELS[model](source, target, **{name: sizes[name] for name in takes})
+    own = {name: sizes[name] for name in takes}
+    return MODELS[model](source, target, **own, hypotheses=hypotheses)

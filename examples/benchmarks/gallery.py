@@ -6,6 +6,7 @@ from examples.benchmarks import (
     growth,
     many_sentences,
     memory,
+    memory_growth,
     paper_training,
     recipe_training,
     rnn_training,
@@ -24,6 +25,7 @@ SUBJECTS = {
     "memory": memory.SUBJECT,
     "start-up": start_up.SUBJECT,
     "growth": growth.SUBJECT,
+    "memory-growth": memory_growth.SUBJECT,
 }
 
 

@@ -224,21 +224,45 @@ def programs_of(name: str, sizes: Sizes) -> list[Program]:
     """
     check_backend()
     check_model(name)
-    subject = _SUBJECTS[name](sizes)
-    batch = (subject.inputs, subject.targets)
-    _make_variables(subject.model, *batch)
-    user, used_on = subject.user or subject.model, (subject.inputs,)
-    if subject.user:
-        used_on = (subject.used_on,)
-        user(
-            tree.map_structure(lambda x: keras.Input(batch_shape=x.shape, dtype=x.dtype), *used_on)
-        )
-    model = subject.model
+    model, inputs, targets, use, user, used_on = _SUBJECTS[name](sizes)
+    training = training_program(model, inputs, targets, name, sizes.length)
+    data = inputs if user is None else used_on
+    return [training, program_of_use(user or model, data, name, use, sizes.length)]
+
+
+def training_program(
+    model: keras.Model, inputs: Any, targets: Any, name: str, rounds: int = 1
+) -> Program:
+    """Return the training step of a compiled model.
+
+    Args:
+        model: compiled for training, on the JAX backend.
+        inputs: a batch, a structure of arrays.
+        targets: what the loss compares the outputs with.
+        name: for the report.
+        rounds: maximum number of iterations of a loop of unknown length.
+    """
+    _make_variables(model, inputs, targets)
     kept = model.optimizer.variables, model.metrics_variables
-    return [
-        Program(name, "training", model.train_step, _state(model, *kept), batch, sizes.length),
-        Program(name, subject.use, user.predict_step, _state(user), used_on, sizes.length),
-    ]
+    data = (inputs, targets)
+    return Program(name, "training", model.train_step, _state(model, *kept), data, rounds)
+
+
+def program_of_use(
+    model: keras.Model, inputs: Any, name: str, step: str = "forward", rounds: int = 1
+) -> Program:
+    """Return the program that computes the outputs of a model.
+
+    Args:
+        model: compiled, on the JAX backend.
+        inputs: as for `training_program`.
+        name: for the report.
+        step: as in `Program`.
+        rounds: as for `training_program`.
+    """
+    if not model.built:
+        model(tree.map_structure(lambda x: keras.Input(batch_shape=x.shape, dtype=x.dtype), inputs))
+    return Program(name, step, model.predict_step, _state(model), (inputs,), rounds)
 
 
 def _make_variables(model, inputs, targets):

@@ -14,6 +14,8 @@ from examples.benchmarks import (
     choices,
     decoding,
     flops,
+    footprint,
+    growing,
     growth,
     machine,
     paper_training,
@@ -278,8 +280,52 @@ def test_the_share_of_the_peak_is_operations_by_time_and_by_the_fastest_product(
     assert shares == pytest.approx([30, 15])
 
 
+def test_in_a_beam_search_all_but_the_source_is_computed_for_each_hypothesis():
+    for kind in ("rnn", "transformer"):
+        one, two, three = (flops.forward(kind, 13, 17, SIZES, hypotheses=w) for w in (1, 2, 3))
+        assert three - two == two - one
+        the_source = one - (two - one)
+        assert the_source == flops.forward(kind, 13, 0, SIZES)
+
+
+@pytest.mark.parametrize("kind", ["rnn", "transformer"])
+def test_the_least_to_keep_has_four_numbers_for_each_weight_of_a_model_in_training(kind):
+    sizes = {"units": 24, "vocabulary": 300}
+    if kind == "transformer":
+        sizes |= {"num_layers": 2, "num_heads": 4, "feed_forward_dim": 50}
+    from examples.benchmarks.endless import Endless
+
+    weights = Endless(kind, sizes).model.count_params()
+    kept = {work: footprint.of_step(work, kind, sizes, 0, 0, 0) for work in ("train", "decode")}
+    assert kept["train"] == 4 * kept["decode"]
+    assert kept["decode"] / footprint.BYTES == pytest.approx(weights, rel=0.05)  # but biases
+
+
+def test_a_point_has_the_sizes_of_its_axis_and_else_the_usual_ones():
+    sizes = {**SIZES, "units": 10, "feed_forward_dim": 40}
+    found = {each.name: each for each in growing.points("transformer", sizes)}
+    wide, beam = found["train, width 512"], found["decode, hypotheses of a beam 8"]
+    assert wide.model == {**sizes, "units": 512, "feed_forward_dim": 2048}
+    assert (wide.call, beam.call) == ((16, 16, 64), (16, 16, 64, 8))
+    assert beam.model == sizes
+    assert not [name for name in found if name.startswith("decode, width")]
+    of_an_rnn = growing.points("rnn", {"units": 10, "vocabulary": 11})
+    assert {each.axis for each in of_an_rnn} == set(growing.LABELS) - {"num_layers"}
+
+
+def test_points_of_one_model_are_measured_together_and_told_by_axis():
+    points = growing.points("rnn", {"units": 128, "vocabulary": 8000}, quick=True)
+    groups = {model["units"]: group for model, group in growing.by_model(points)}
+    assert {width: len(group) for width, group in groups.items()} == {128: 8, 16: 1, 32: 1}
+    told = growing.by_axis(points, {each.name: [each.size] for each in points}, "bytes")
+    assert told["train"]["units"] == {"sizes": [16, 32], "bytes": [[16], [32]]}
+    assert told["decode"]["beam"] == {"sizes": [1, 2], "bytes": [[1], [2]]}
+
+
 def test_an_exponent_is_the_slope_of_the_logarithms():
-    assert growth.exponent([2, 4, 8, 64], [3 * n**1.5 for n in (2, 4, 8, 64)]) == pytest.approx(1.5)
+    assert growing.exponent([2, 4, 8, 64], [3 * n**1.5 for n in (2, 4, 8, 64)]) == pytest.approx(
+        1.5
+    )
 
 
 def test_the_time_of_a_token_is_that_of_a_sentence_by_its_tokens():

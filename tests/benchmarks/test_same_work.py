@@ -230,6 +230,26 @@ def test_a_model_that_never_ends_writes_as_many_tokens_as_it_is_asked_for():
     assert np.isfinite(endless.train(5, 7, 3))
 
 
+def test_a_model_that_never_ends_does_so_with_a_beam():
+    from examples.benchmarks.endless import Endless
+
+    assert Endless("rnn", SIZES["rnn"]).decode(5, 13, 3, 2) == 3 * 13
+
+
+@pytest.mark.extra("jax")
+@pytest.mark.parametrize("kind", ["rnn", "transformer"])
+def test_a_compiled_step_takes_the_memory_that_it_must_keep_and_at_most_four_times_as_much(kind):
+    from examples.benchmarks import footprint
+    from examples.benchmarks.workers import started
+
+    arguments = {"kind": kind, "sizes": SIZES[kind]}
+    with started({kind: ("endless", "Compiler", arguments)}) as workers:
+        for call in ((8, 8, 64), (128, 8, 64), (8, 128, 64)):
+            for work in ("train", "decode"):
+                least = footprint.of_step(work, kind, SIZES[kind], *call)
+                assert 0.95 < workers[kind].ask(work, *call) / least < 4, (work, call)
+
+
 @pytest.mark.parametrize("name", ["ThisPackage", "KerasHub", "PyTorch"])
 def test_no_contestant_drops_anything_in_training(name, pool):
     contestant = rival("transformer", name, pool)
