@@ -479,7 +479,7 @@ print("weights (H, T, T), here and in the package: equal", ours.shape)
 # ### Two writers, the same text
 
 # %% quick="STEPS, EPOCHS, UNITS, WRITTEN = 2, 1, 16, 1"
-STEPS, EPOCHS, UNITS, WRITTEN = 400, 5, 64, 40
+STEPS, EPOCHS, UNITS, WRITTEN = 480, 6, 64, 40
 BATCH = 32
 
 # %%
@@ -505,9 +505,9 @@ for kind in ("lstm", "lstm_attention"):
     print(kind)
     keras.utils.set_random_seed(0)
     model = models.build_character_model(
-        len(characters), kind, units=UNITS, embedding=32, num_heads=2, key_dim=16
+        len(characters), kind, units=UNITS, embedding=32, num_heads=4, key_dim=32
     )
-    train(model, ids[:, :-1], ids[:, 1:], learning_rate=1e-2)
+    train(model, ids[:, :-1], ids[:, 1:], learning_rate=5e-3)
     writers[kind] = Writer(model, characters, window=longest)
 
 # %% [markdown]
