@@ -2,12 +2,15 @@
 
 A page for every public layer and model builder, from their docstrings; one for every room that a
 user imports from; the diagrams; the figures, which are a part of the README; and pages and pictures
-from elsewhere in the repository, at the places where they are there, so that links hold in both.
+from elsewhere in the repository, at the places where they are there, so that links hold in both. A
+text of this folder links to files of the code, `../keras_attention/ops/masks.py#causal_mask`, which
+are there for who reads it in the repository; here such a link leads to the page made of the file.
 """
 
 import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 from mkdocs.structure.files import File
@@ -82,7 +85,7 @@ PICTURES = {
     ),
     "MultiHeadAttention": (
         "examples/images/heads.png",
-        "Eight heads of a layer: some attend to the translated word, some to its neighbours.",
+        "Four heads of a layer: some attend to the translated word, some to its neighbours.",
     ),
     "NTMCell": (
         "examples/lab/copy/tapes.png",
@@ -173,11 +176,10 @@ def on_files(files, config):
         for path in sorted(ROOT.glob(pattern)):
             place = path.relative_to(ROOT).as_posix()
             files.append(File.generated(config, place, abs_src_path=str(path)))
-    pages = {f"layers/{name}.md": page("layers", name) for name in public("layers")}
-    pages |= {
-        f"models/{name}.md": page("models", name)
-        for name in public("models")
-        if name.startswith("build_")
+    pages = {
+        f"{room}/{name}.md": page(room, name)
+        for room in ("layers", "models")
+        for name in described(room)
     }
     pages |= {f"reference/{room}.md": reference(room) for room in ROOMS}
     pages["figures.md"] = figures()
@@ -191,8 +193,32 @@ def on_page_markdown(markdown, page, **_):
     """Let links of the pages of docs/ and of the README lead to where things are on the site."""
     if "/" in page.file.src_uri:
         return markdown
+    pages = pages_of_files()
+    markdown = re.sub(
+        rf"(?<!!)(\[[^\]]*\])\(\.\./({PACKAGE}/[^)]+)\)",
+        lambda link: f"{link[1]}({pages.get(link[2], f'../{link[2]}')})",
+        markdown,
+    )
     markdown = re.sub(r"\]\(\.\./README\.md(#[\w-]+)?\)", "](figures.md)", markdown)
     return markdown.replace("](../", "](").replace("](docs/", "](")
+
+
+@cache
+def pages_of_files():
+    """Return the pages of the site by the files, with a name in them, that the texts link to."""
+    pages = {}
+    for room in ("layers", "models"):
+        for name in described(room):
+            path = home(room, name)
+            place = path.relative_to(ROOT).as_posix() + ("" if path.stem == name else f"#{name}")
+            pages[place] = f"{room}/{name}.md"
+    for room in ROOMS:
+        path = ROOT.joinpath(PACKAGE, *room.split("."))
+        place = path if path.is_dir() else path.with_suffix(".py")
+        pages[place.relative_to(ROOT).as_posix()] = f"reference/{room}.md"
+    for path in (ROOT / DIAGRAMS).glob("*.svg"):
+        pages[f"{DIAGRAMS}/{path.name}"] = f"diagrams.md#{path.stem}"
+    return pages
 
 
 def on_page_content(html, **_):
@@ -230,6 +256,11 @@ def public(room):
         if isinstance(node, ast.Assign) and node.targets[0].id == "__all__":
             return ast.literal_eval(node.value)
     raise ValueError(f"{room} has no __all__")
+
+
+def described(room):
+    """Return the names of a room that have a page each: all layers, and the builders of models."""
+    return [name for name in public(room) if room == "layers" or name.startswith("build_")]
 
 
 def home(room, name):

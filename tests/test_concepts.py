@@ -17,13 +17,6 @@ PAGE = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
 HEAD, INDEX, LEFT_OUT = re.split(r"(?m)^(?=## Context)|^## Left out$", PAGE)
 PUBLIC = [*layers.__all__, *(name for name in models.__all__ if name.startswith("build_"))]
 CHAPTERS = {f"../examples/{script.stem}.ipynb": script for script in notebooks.scripts()}
-ROOMS = re.findall(
-    r'^    "([\w.]+)",$',
-    re.search(r"^ROOMS = \((.*?)^\)", (ROOT / "docs" / "pages.py").read_text("utf-8"), re.M | re.S)[
-        1
-    ],
-    re.MULTILINE,
-)
 
 
 class Row(NamedTuple):
@@ -61,19 +54,20 @@ def meant(name):
     raise AssertionError(f"there is no {name}")
 
 
-def pages_of(name):
-    """Return the pages that may describe a name."""
-    if name in layers.__all__:
-        return {f"layers/{name}.md"}
-    if name in models.__all__:
-        return {f"models/{name}.md"}
-    if name.startswith("scores."):
-        return {"layers/scores.md"}
-    if name.startswith("models."):  # the views have no page
+def places_of(name):
+    """Return the files, or folders, that a name may lead to."""
+    if name.split(".")[0] == "scores":
+        return {"../keras_attention/layers/scores.py"}
+    if name in layers.__all__ or name in models.__all__:
+        path = meant(name).__module__.replace(".", "/")
+        return {f"../{path}.py#{name}"}
+    if name.startswith("models."):  # the views lead nowhere
         return {""}
     if name == "Translator":
-        return {"reference/translation.translator.md"}
-    return {f"reference/{room}.md" for room in ROOMS if name.startswith(f"{room}.")}
+        return {"../keras_attention/translation/translator.py"}
+    *rooms, _ = name.split(".")
+    paths = ["/".join(rooms[:count]) for count in range(1, len(rooms) + 1)]
+    return {f"../keras_attention/{path}{end}" for path in paths for end in ("", ".py")}
 
 
 def test_every_note_has_a_section_and_every_idea_is_told_and_computed():
@@ -109,18 +103,18 @@ def test_every_chapter_is_listed_by_its_title_and_tells_of_something():
             assert int(number) == int(CHAPTERS[to].name[:2]), row
 
 
-def test_every_name_stands_for_something_and_leads_to_its_page():
+def test_every_name_stands_for_something_and_leads_to_its_file():
     for row in ROWS:
         for name, to in row.names.items():
             meant(name)
-            assert to in pages_of(name), f"{name} leads to {to!r}"
+            assert to in places_of(name), f"{name} leads to {to!r}"
 
 
 def test_every_diagram_is_there():
     for row in ROWS:
         for name, to in row.diagrams.items():
             assert name in NAMES
-            assert to == f"diagrams.md#{name}"
+            assert to == f"../keras_attention/plotting/diagrams/{name}.svg"
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -11,15 +11,24 @@ import pytest
 from keras_attention import corpora, menu
 
 README = Path(__file__).parent.parent / "README.md"
+PAGES = [README, README.parent / "CONTRIBUTING.md", *sorted((README.parent / "docs").glob("*.md"))]
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_first_lines_translate_a_sentence_and_draw_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(BLOCKS[0], {})
+    said = re.search(r"print\(translation.text\)  # (.*)", BLOCKS[0])[1]
+    assert capsys.readouterr().out.splitlines()[-1] == said
+    assert (tmp_path / "casa.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.thorough
 def test_the_ten_lines_train_translate_and_plot(tmp_path, monkeypatch):
     monkeypatch.setattr(corpora.sources, "BUNDLED_PAIRS", 600)
     monkeypatch.chdir(tmp_path)
-    code = re.sub(r"steps_per_epoch=\d+, epochs=\d+", "steps_per_epoch=2, epochs=1", BLOCKS[0])
-    assert code != BLOCKS[0]
+    code = re.sub(r"steps_per_epoch=\d+, epochs=\d+", "steps_per_epoch=2, epochs=1", BLOCKS[1])
+    assert code != BLOCKS[1]
     assert len(code.strip().splitlines()) <= 13
     names = {}
     exec(code, names)
@@ -29,7 +38,7 @@ def test_the_ten_lines_train_translate_and_plot(tmp_path, monkeypatch):
 
 def test_the_layer_example_gives_weights_that_keep_to_the_mask():
     names = {}
-    exec(BLOCKS[1], names)
+    exec(BLOCKS[2], names)
     assert tuple(names["read"].shape) == (2, 3, 16)
     weights = keras.ops.convert_to_numpy(names["weights"])
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-6)
@@ -53,8 +62,13 @@ def test_a_new_score_comes_into_the_table(monkeypatch):
     assert added == {'| −‖q − k‖² | `"distance"` |'}
 
 
-def test_every_picture_and_page_of_the_readme_is_there():
-    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", README.read_text(encoding="utf-8"))
-    assert len(targets) >= 4
-    missing = [target for target in targets if not (README.parent / target).is_file()]
-    assert not missing, f"the README names files that do not exist: {missing}"
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_picture_and_page_that_a_page_links_to_is_there(page):
+    text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)[^)]*\)", text)
+    missing = sorted({target for target in targets if not (page.parent / target).exists()})
+    assert not missing, f"{page.name} links to files that do not exist: {missing}"
+
+
+def test_the_pages_are_full_of_links():
+    assert sum(page.read_text(encoding="utf-8").count("](") for page in PAGES) > 500

@@ -10,6 +10,8 @@ from keras_attention.cli.options import Out, with_settings
 from keras_attention.installing import pip_install
 from keras_attention.runs.settings import TRAINING
 
+USUAL_WORDS = 5
+
 
 def _of_several(description: str, default: object) -> Any:
     """Declare an option for training on several devices."""
@@ -172,4 +174,10 @@ def _run(arguments, distribution):
         jit_compile=arguments["jit_compile"],
     )
     if distribution.is_first:
-        print(f'Done: {out}\nNow try: keras-attention translate {out} "¿Todavía están en casa?"')
+        sentence = min((pair.context for pair in validation_pairs), key=_unsuitability)
+        print(f'Done: {out}\nNow try: keras-attention translate {out} "{sentence}"')
+
+
+def _unsuitability(sentence):
+    """Return how unfit a sentence is as an example: one in quotes, or far from the usual length."""
+    return '"' in sentence, abs(len(sentence.split()) - USUAL_WORDS)

@@ -63,6 +63,8 @@ class Candidate:
 class Translation:
     """A translated sentence and its attention weights.
 
+    Printed, it shows the source, the text and whether it ended.
+
     Attributes:
         source: the sentence as given.
         text: its translation.
@@ -88,18 +90,18 @@ class Translation:
 
     source: str
     text: str
-    context_tokens: tuple[str, ...]
-    target_tokens: tuple[str, ...]
-    weights: dict[str, list[np.ndarray]]
-    unknown: tuple[int, ...]
+    context_tokens: tuple[str, ...] = field(repr=False)
+    target_tokens: tuple[str, ...] = field(repr=False)
+    weights: dict[str, list[np.ndarray]] = field(repr=False)
+    unknown: tuple[int, ...] = field(repr=False)
     finished: bool
-    candidates: tuple[Candidate, ...] = ()
-    context_groups: tuple[Sequence[int], ...] | None = None
-    target_groups: tuple[Sequence[int], ...] | None = None
-    parts: tuple["Translation", ...] = ()
-    languages: tuple[str, str] = ("context", "target")
-    context_ids: tuple[int, ...] = ()
-    target_ids: tuple[int, ...] = ()
+    candidates: tuple[Candidate, ...] = field(default=(), repr=False)
+    context_groups: tuple[Sequence[int], ...] | None = field(default=None, repr=False)
+    target_groups: tuple[Sequence[int], ...] | None = field(default=None, repr=False)
+    parts: tuple["Translation", ...] = field(default=(), repr=False)
+    languages: tuple[str, str] = field(default=("context", "target"), repr=False)
+    context_ids: tuple[int, ...] = field(default=(), repr=False)
+    target_ids: tuple[int, ...] = field(default=(), repr=False)
     align: Callable[["Translation"], np.ndarray] | None = field(
         default=None, repr=False, compare=False
     )
