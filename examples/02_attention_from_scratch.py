@@ -987,7 +987,9 @@ both, forward = (
     distances(run(model, long_inputs), long_inputs, long_labels)
     for model in (its_weights, forward_weights)
 )
-assert np.mean(both == 0) > 0.8 and np.mean(forward == 0) < 0.6 and np.mean(forward <= 1) > 0.9
+assert np.mean(both == 0) > 0.8
+assert np.mean(forward == 0) < 0.6
+assert np.mean(forward <= 1) > 0.9
 
 # %% [markdown]
 # It comes to write as well, but not as soon: after as many steps as the other had, it wrote 0.06 to

@@ -540,7 +540,8 @@ def test_training_leaves_one_folder_and_says_how_to_go_on(run, tiny_run, tmp_pat
     status, out, errors = run("train", "--out", "run", "--resume", *options)
     assert (status, errors) == (0, "")
     assert "73 training pairs, 24 validation pairs" in out
-    assert 'keras-attention translate run "¿Todavía están en casa?"' in out
+    sentence = re.search(r'keras-attention translate run "(.+)"\n', out)[1]
+    assert sentence in Path(options[3]).read_text(encoding="utf-8")
     assert files(tmp_path / "run") == RUN_FILES
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert runs.Settings(**config["settings"]).epochs == 3
