@@ -27,7 +27,7 @@ Runtime = Annotated[
     typer.Option(
         help="What translates: "
         + "; ".join(f"`{name}`, {description}" for name, description in RUNTIMES.items())
-        + ". By default what is sooner done.",
+        + ". By default whichever is faster for so many sentences.",
         show_default=False,
     ),
 ]
