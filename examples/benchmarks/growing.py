@@ -26,6 +26,8 @@ LABELS = {
     "num_layers": "layers",
     "beam": "hypotheses of a beam",
 }
+COLUMNS = 3  # of panels, in pictures
+COLOR_OF = dict(zip(MODELS, COLORS, strict=False))
 OF_A_CALL = ("source", "target", "batch", "beam")  # the other axes are of the model
 BASE = {"source": 16, "target": 16, "batch": 64, "beam": 1}
 LENGTHS = {"source": (16, 64, 256, 512), "target": (16, 64, 256), "batch": (1, 16, 64, 256)}
@@ -209,27 +211,28 @@ def tables(raw, cost):
 
 def draw(raw, figure, cost):
     """Draw a panel for each axis of each work, cost by size; dotted what theory says."""
-    found = list(lines(raw, cost))
-    axes = {
-        work: list(dict.fromkeys(axis for _, its_work, axis, *_ in found if its_work == work))
-        for work in WORDS
-    }
-    columns = max(map(len, axes.values()))
-    figure.set_size_inches(max(2.9 * columns, 7), 5.6)
-    panels = figure.subplots(len(WORDS), columns, squeeze=False)
-    for row, (work, its_axes) in zip(panels, axes.items(), strict=True):
-        for panel, axis in itertools.zip_longest(row, its_axes):
-            if axis is None:
+    drawn: dict[tuple, dict] = {}
+    for name, work, axis, sizes, middles, theory in lines(raw, cost):
+        scale = middles[-1] / theory[-1] if cost.is_shape else 1
+        both = middles, scale * np.array(theory)
+        series = drawn.setdefault((work, axis), {})
+        series[name] = sizes, *(cost.units * np.array(each) for each in both)
+    rows: list[list] = []
+    for work in WORDS:
+        axes = [axis for its_work, axis in drawn if its_work == work]
+        rows += [
+            [(work, axis) for axis in axes[at : at + COLUMNS]]
+            for at in range(0, len(axes), COLUMNS)
+        ]
+    figure.set_size_inches(3.2 * COLUMNS, 2.6 * len(rows))
+    panels = figure.subplots(len(rows), COLUMNS, squeeze=False)
+    for its_panels, row in zip(panels, rows, strict=True):
+        for panel, each in itertools.zip_longest(its_panels, row):
+            if each is None:
                 panel.set_axis_off()
-                continue
-            series = {}
-            for name, its_work, its_axis, sizes, middles, theory in found:
-                if (its_work, its_axis) == (work, axis):
-                    scale = middles[-1] / theory[-1] if cost.is_shape else 1
-                    both = middles, scale * np.array(theory)
-                    series[name] = sizes, *(cost.units * np.array(each) for each in both)
-            growth(panel, series, LABELS[axis], dict(zip(MODELS, COLORS, strict=False)))
-        row[0].set_ylabel(f"{WORDS[work]}, {cost.unit}", fontsize=9)
+            else:
+                growth(panel, drawn[each], LABELS[each[1]], COLOR_OF)
+        its_panels[0].set_ylabel(f"{WORDS[row[0][0]]}, {cost.unit}", fontsize=9)
     panels[0][0].legend(frameon=False, fontsize=8)
     finish(figure, f"{cost.name} by size; dotted: {cost.dotted}, by formula")
 
