@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -540,7 +541,7 @@ def test_training_leaves_one_folder_and_says_how_to_go_on(run, tiny_run, tmp_pat
     status, out, errors = run("train", "--out", "run", "--resume", *options)
     assert (status, errors) == (0, "")
     assert "73 training pairs, 24 validation pairs" in out
-    sentence = re.search(r'keras-attention translate run "(.+)"\n', out)[1]
+    (sentence,) = shlex.split(re.search(r"keras-attention translate run (.+)\n", out)[1])
     assert sentence in Path(options[3]).read_text(encoding="utf-8")
     assert files(tmp_path / "run") == RUN_FILES
     config = json.loads((tmp_path / "run" / "config.json").read_text())

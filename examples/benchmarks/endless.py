@@ -1,4 +1,4 @@
-"""An untrained model that never ends a sentence: as many tokens are written as are asked for."""
+"""Untrained models by sizes alone: one never ends a sentence, one is compiled and never runs."""
 
 import functools
 import os
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Endless:
-    """A translator of this package by sizes alone.
+    """A translator of this package that writes as many tokens as are asked for.
 
     Args:
         kind: name of the model.
@@ -51,7 +51,7 @@ class Endless:
 
 
 class Compiler:
-    """The memory of the programs of such a model, as XLA states it; nothing runs.
+    """The memory of a model's programs, as XLA states it; nothing runs.
 
     Args:
         kind: name of the model.

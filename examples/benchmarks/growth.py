@@ -17,6 +17,8 @@ which what a call costs at any length does not count. An untrained model is made
 sentence, so that lengths are as asked for.
 """
 
+from functools import partial
+
 from examples.benchmarks import flops, growing
 from examples.benchmarks.subject import Subject, held
 from examples.benchmarks.workers import Job, started, take_turns
@@ -29,7 +31,15 @@ def operations(kind, point):
     return batch * forward * (3 if point.work == "train" else 1)
 
 
-TIME = growing.Cost("time", "seconds", "ms", 1000, operations, True, "the operations that it takes")
+TIME = growing.Cost(
+    name="time",
+    field="seconds",
+    unit="ms",
+    units=1000,
+    theory=operations,
+    is_shape=True,
+    dotted="the operations that it takes",
+)
 
 
 def measure(options, progress):
@@ -86,20 +96,10 @@ def figures(raw):
     return result + growing.figures(raw, TIME)
 
 
-def tables(raw):
-    """Return the table of exponents beside theory, and that of milliseconds."""
-    return growing.tables(raw, TIME)
-
-
-def draw(raw, figure):
-    """Draw a panel for each axis of each work, time by size."""
-    growing.draw(raw, figure, TIME)
-
-
 SUBJECT = Subject(
     "How time grows with lengths, batch, vocabulary, width, layers and beam, beside theory.",
     measure,
     figures,
-    tables,
-    draw,
+    partial(growing.tables, cost=TIME),
+    partial(growing.draw, cost=TIME),
 )

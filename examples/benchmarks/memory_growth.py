@@ -6,18 +6,26 @@ keep, in `footprint`. Weights and their moments do not grow with a sentence or a
 exponent starts near 0 and comes to that of the theory where sentences are most of the memory.
 """
 
+from functools import partial
+
 from examples.benchmarks import footprint, growing
 from examples.benchmarks.subject import Subject, held
 from examples.benchmarks.workers import started
 
 
 def least(kind, point):
-    """Return the bytes that a point must keep."""
+    """Return the least bytes that the step of a point must keep."""
     return footprint.of_step(point.work, kind, point.model, *point.call)
 
 
 MEMORY = growing.Cost(
-    "memory", "bytes", "MB", 1e-6, least, False, "the least that a step must keep"
+    name="memory",
+    field="bytes",
+    unit="MB",
+    units=1e-6,
+    theory=least,
+    is_shape=False,
+    dotted="the least that a step must keep",
 )
 
 
@@ -52,20 +60,10 @@ def figures(raw):
     return result + growing.figures(raw, MEMORY)
 
 
-def tables(raw):
-    """Return the table of exponents beside theory, and that of megabytes."""
-    return growing.tables(raw, MEMORY)
-
-
-def draw(raw, figure):
-    """Draw a panel for each axis of each work, memory by size."""
-    growing.draw(raw, figure, MEMORY)
-
-
 SUBJECT = Subject(
     "How the memory of XLA's programs (on JAX) grows along the same axes, beside theory.",
     measure,
     figures,
-    tables,
-    draw,
+    partial(growing.tables, cost=MEMORY),
+    partial(growing.draw, cost=MEMORY),
 )

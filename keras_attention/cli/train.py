@@ -1,5 +1,6 @@
 """`keras-attention train`: from sentence pairs to a folder with a translator."""
 
+import shlex
 import sys
 from typing import Annotated, Any
 
@@ -174,10 +175,6 @@ def _run(arguments, distribution):
         jit_compile=arguments["jit_compile"],
     )
     if distribution.is_first:
-        sentence = min((pair.context for pair in validation_pairs), key=_unsuitability)
-        print(f'Done: {out}\nNow try: keras-attention translate {out} "{sentence}"')
-
-
-def _unsuitability(sentence):
-    """Return how unfit a sentence is as an example: one in quotes, or far from the usual length."""
-    return '"' in sentence, abs(len(sentence.split()) - USUAL_WORDS)
+        sentences = [pair.context for pair in validation_pairs]
+        usual = min(sentences, key=lambda sentence: abs(len(sentence.split()) - USUAL_WORDS))
+        print(f"Done: {out}\nNow try: keras-attention translate {out} {shlex.quote(usual)}")
