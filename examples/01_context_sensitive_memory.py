@@ -167,8 +167,8 @@ np.testing.assert_allclose(read[:, 0], list(legs.values()), atol=1e-6)
 
 # %% [markdown]
 # A memory of this kind is in nearly every network: `keras.layers.Embedding`. Its keys are the
-# one-hot words, its values are the rows of its table. Since the softmax of such scores is one-hot
-# again, the layer leaves it out, and takes the row.
+# one-hot words, its values are the rows of its table. At a low temperature the softmax of such
+# scores is one-hot again, so the layer leaves it out, and takes the row.
 
 # %%
 embedding = keras.layers.Embedding(len(words), 3)
@@ -1053,9 +1053,9 @@ assert found["place in a list"]["location"] > 0.9 > 0.3 > found["place in a list
 # - *dot and cosine, other coordinates*: nothing in them can turn the query back. $W$ can.
 # - *general, nearest number*: $q\,w\,k$ only grows or only falls along $k$, so it cannot be largest
 #   where $k = q$.
-# - *additive, whatever is asked*: the mirror image of every question is asked as often, and of the
-#   two at most one can be right. So one half is the most it can reach, and at all questions but one
-#   it does not even learn that half.
+# - *additive, whatever is asked but the place*: the mirror image of every question is asked as
+#   often, and of the two at most one can be right. So one half is the most it can reach, and at all
+#   of these but one it does not even learn that half.
 # - *additive, a 1*: the same score, of the same width, now learns what the two-layer score learns.
 #   It is the same function, which starts elsewhere: biases start at 0, and the row of a 1 at random
 #   numbers. Keys of other lengths trouble both of them, in the steps they are given.

@@ -417,8 +417,8 @@ np.testing.assert_allclose(model(inputs), built(inputs), atol=1e-5)
 
 # %% [markdown]
 # **Exercise 1.** How many weights does the model have? Write it as a sum, one term for each part,
-# from `len(spanish)`, `len(english)` and `UNITS`. A GRU cell has three gates; each has a matrix for
-# the input, one for the state, and two biases.
+# from `len(spanish)`, `len(english)` and `UNITS`. A GRU cell has three parts, two gates and the
+# candidate for the new state; each has a matrix for the input, one for the state, and two biases.
 
 # %%
 D = UNITS
@@ -554,8 +554,8 @@ plt.show()
 # %% [markdown]
 # A row is an English word, as it was written; a column is a Spanish one, as you wrote it. Each row
 # sums to 1. Spanish puts the adjective after the noun, and the dark cells change their order there
-# as well: no rule about positions would give that. A word with no counterpart, such as *did*, has
-# to look somewhere.
+# as well: no rule about positions would give that. *Did* has no Spanish word of its own. It looks at
+# the verb, which tells by its ending that this is the past.
 #
 # **Exercise 2.** Which word belongs to which row? For a sentence the decoder was fed these words,
 # and the weights have one row for each. Write down the labels of the rows.
@@ -730,14 +730,14 @@ for name in others:
 
 # %% [markdown]
 # - **Both ways** translates nearly all sentences as the reference has them.
-# - **One vector** has to remember too much. Its mistake keeps the frame of the sentence, and has
-#   another noun and another adjective in it.
+# - **One vector** has to remember too much. Its mistake loses a clause, *and read them*, and gives
+#   one number to the wrong noun.
 # - **No recurrence** knows which words there are, and not in which order. In its mistake two words
 #   have changed their nouns. Its memory is a bag of words; the Transformer of notebook 4, which
 #   has no recurrence either, therefore adds positions.
 # - **Forward only** is the surprise. Its translations are almost as good as those of both
 #   directions, yet its map is wrong for more than a third of the words, where the other is wrong
-#   for an eighth. The words still *come from* the right place.
+#   for a seventh. The words still *come from* the right place.
 #
 # The picture shows how that goes together.
 
@@ -749,11 +749,12 @@ plotting.plot_attention_grid(panels, **picture, columns=3)
 plt.show()
 
 # %% [markdown]
-# In the middle panel *the* and *milk* look one word to the right of their links. When the GRU has
-# read on from *leche* to *caliente*, its state holds *leche* as well, so *milk* can be read there;
-# and *the* is read where the noun is known. The translation does not suffer, only the map does. An
-# annotation is not a word: it is what the encoder knows when it has come to that word. Where a
-# model looks and where a word comes from are two questions.
+# In the middle panel *not* and *the* look one word to the right of their links. When the GRU has
+# read on from *la* to *leche*, its state holds *la* as well, so *the* can be read there. For the
+# same reason *milk* has a third of its weight on *caliente*. The full stop looks at the word before
+# it. The translation does not suffer, only the map does. An annotation is not a word: it is what
+# the encoder knows when it has come to that word. Where a model looks and where a word comes from
+# are two questions.
 #
 # ### Long sentences
 
@@ -822,8 +823,8 @@ plt.show()
 
 # %% [markdown]
 # *Lock* is *cerrar con llave*, to close with a key. On the left, the weights of *lock* lie on
-# *cerrar*. On the right, the alignment divides *lock* between *cerrar* and *llave*: without either
-# word the model no longer expects it. The name of a panel says over how many words a row is
+# *cerrar*. On the right, the alignment gives a tenth of *lock* to *llave*, and most of the
+# rest to *cerrar*. The name of a panel says over how many words a row is
 # spread.
 #
 # ### A sentence of your own
@@ -847,7 +848,8 @@ plt.show()
 # The outline marks the word that was not in the training sentences. Its pieces are the encoder's to
 # read, and they say little. The weights of *delicious* and of *bar* both lie on *paella*; the
 # alignment tells them apart: *delicious* comes from *deliciosa*, and *bar* is the guess for
-# *paella*. An attention always reads something, and a decoder always names a word.
+# *paella*. It errs, too: *yesterday* comes from *Ayer*, and the map names *deliciosa* first. An
+# attention always reads something, and a decoder always names a word.
 #
 # The model that you built has whole words instead of pieces. There the same word becomes `[UNK]`,
 # an id that never occurred in training, and the guess has nothing to go by:

@@ -1161,8 +1161,8 @@ print(
 # | where | what was measured |
 # | --- | --- |
 # | CPU, two busy cores | the times above and at the head of the chapter |
-# | GPU | one NVIDIA H200 with JAX trains the package's Transformer of 4 + 4 layers of width 128 in 11 ms a step of 128 pairs of 16 tokens, and in 21 ms a step of 1,024 pairs of 32 tokens; it decodes 256 sentences of 50 tokens in 25 ms. This chapter itself was never run on one |
-# | TPU | no run. Google's compiler for TPUs, on two busy CPU cores, compiled the same Transformer for four chips of a v5e: the training step in 37 s, decoding in 7 s. Neither program calls the host or has a shape that depends on values |
+# | GPU | one NVIDIA H200 with JAX trains the package's Transformer of 4 + 4 layers of width 128 in 11 ms a step of 128 pairs of 16 tokens, and in 21 ms a step of 1,024 pairs of 32 tokens; an earlier version decoded 256 sentences of 50 tokens in 25 ms. This chapter itself was never run on one |
+# | TPU | no run. Google's compiler for TPUs, on two busy CPU cores, compiled the same Transformer for four chips of a v5e: the training step in 44 s, decoding in 10 s. Neither program calls the host or has a shape that depends on values |
 #
 # The figures of the GPU are those of chapter 10, those of the TPU of [TPUs, on a machine without
 # one](https://github.com/keras-attention/keras_attention/blob/main/docs/tpu.md). A model as small as

@@ -88,11 +88,12 @@ plotting.diagram("global-and-local")
 #
 # | letter | what it is | shape |
 # | --- | --- | --- |
-# | $q_t$; $k_j$; $v_j$ | queries; keys; values | (B, T, Q); (B, S, K); (B, S, D) |
+# | $q_t$; $k_j$; $v_j$ | queries; keys; values | (B, T, Q); (B, S, K); (B, S, V) |
 # | $e_{tj}$; $\alpha_{tj}$ | scores, before the softmax; weights, after it | (B, T, S) |
-# | $c_t$ | the read | (B, T, D) |
+# | $c_t$ | the read | (B, T, V) |
 # | $z_t$ | the position that was picked | (B, T) |
-# | $p_t$ | centre of the window, counted from 0; $D$ is half its width | (B, T) |
+# | $p_t$ | centre of the window, counted from 0, which reaches from $p_t - D$ to $p_t + D$ | (B, T) |
+# | $\sigma(\cdot)$ | the sigmoid, from 0 to 1 | |
 # | $W$ of location | a column for each position of the longest memory | (Q, S) |
 #
 # ### Four ways in a few lines
@@ -221,7 +222,9 @@ wanted = local_lookup(zeros, np.zeros((1, 8, 1), "float32"), [[3.6]], 2, favour=
 if np.allclose(answer, ops.convert_to_numpy(wanted)[0, 0], atol=1e-3):
     print(f"Right. The four weights sum to {np.sum(answer):.3f}.")
 else:
-    print("Not yet. Seen is what lies at most 2 from 3.6; the Gaussian has σ = D / 2 = 1.")
+    print(
+        "Not yet. Seen is what lies at most 2 from 3.6; the Gaussian has the deviation D / 2 = 1."
+    )
 
 # %% [markdown]
 # <details><summary>Answer</summary>

@@ -329,7 +329,7 @@ for name, each in zip(names, bags, strict=True):
 # ### When it was told
 #
 # `MemoryTimes` numbers the sentences by age, 0 for the latest. In training it skips numbers at
-# random, one in ten, as if empty sentences stood between (the paper's section 4.2), so that late
+# random, one in ten, as if empty sentences stood between (the paper's section 4.1), so that late
 # times are learned, too. An ordinary embedding makes a vector of each age.
 
 # %%
@@ -736,8 +736,9 @@ columns = ["hop 1", "hop 2", "hop 3", "one hop"]
 draw(tested[row], both, f"{said[0]}; one hop: {said[1]}", tested[row].facts, columns)
 
 # %% [markdown]
-# The first of three hops looks at what happened to the thing, and the later ones find the place
-# where the person was then, though no example ever said which sentences matter. The single hop has
+# The first of three hops looks at what happened to the thing: here at three sentences, least at the
+# outlined one. Each of them names the person, and the later hops find the place where she was
+# then, though no example ever said which sentences matter. The single hop has
 # no use for a fact that names the thing, since the answer does not stand there: it spreads over the
 # sentences that name a place, any of which might hold the answer, and guesses.
 #

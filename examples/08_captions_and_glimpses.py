@@ -504,8 +504,8 @@ else:
 # Soft attention looks at everything, every time; that is what gives it a gradient, and what it
 # costs. Mnih et al. (2014), *Recurrent models of visual attention*, do what eyes do: the network is
 # a lazy processor that reads only what is crucial. It sees a small **glimpse**, sharp in the middle
-# and coarse around it, and decides from what it has seen so far where to look next. The work does
-# not grow with the picture. The price is that "where" is a choice: half a pixel more to the left
+# and coarse around it, and decides from what it has seen so far where to look next. With a fixed
+# number of patches, the work does not grow with the picture. The price is that "where" is a choice: half a pixel more to the left
 # leaves the same label right or wrong, and so there is no gradient to follow. The paper learns it by
 # trial and reward, by REINFORCE (Williams, 1992).
 
@@ -571,7 +571,8 @@ np.testing.assert_allclose(crop(picture, middle, SIZE, SCALES), patches[0, ..., 
 print(f"a glimpse has {patches[0].size} cells, a picture {picture.size} pixels")
 
 # %% [markdown]
-# **Exercise 3.** The numbers of a glimpse grow slowly with the picture. For a picture of 512 × 512
+# **Exercise 3.** If the widest patch is to cover the whole picture, a larger picture needs more
+# patches, but only a few more. For a picture of 512 × 512
 # pixels, how many patches of 8 × 8 cells does a glimpse need, so that the widest one is as wide as
 # the picture? How many numbers are all these patches together, and how many has the picture?
 

@@ -711,9 +711,9 @@ for where, size, length, milliseconds in recorded:
 # %% [markdown]
 # | where | what else is known |
 # | --- | --- |
-# | CPU | bfloat16 is slower there: the Transformer trains 0.90 times as fast |
-# | GPU | one NVIDIA H200 decodes 256 sentences of 50 tokens in 25 ms, with a beam of 4 in 52 ms. The step of 17 ms uses 4.4 % of what such a chip reaches in large products of matrices: a width of 128 does not fill it |
-# | TPU | no run. Google's compiler for TPUs, on two busy CPU cores, compiled this Transformer for four chips of a v5e: the training step in 37 s, decoding in 7 s. A calculation for one such chip gives 67 ms for 1,024 pairs of 32 tokens in bfloat16, if it is filled no better than the H200 |
+# | CPU | without instructions for bfloat16, it is slower: the Transformer trains 0.90 times as fast. With them it trains 1.08 to 1.15 times as fast |
+# | GPU | one NVIDIA H200 decoded 256 sentences of 50 tokens in 25 ms, with a beam of 4 in 52 ms, with an earlier version of the package. The step of 17 ms uses 4.4 % of what such a chip reaches in large products of matrices: a width of 128 does not fill it |
+# | TPU | no run. Google's compiler for TPUs, on two busy CPU cores, compiled this Transformer for four chips of a v5e: the training step in 44 s, decoding in 10 s. A calculation for one such chip gives 67 ms for 1,024 pairs of 32 tokens in bfloat16, if it is filled no better than the H200 |
 #
 # The sources: [README](https://github.com/keras-attention/keras_attention/blob/main/README.md),
 # [Speed](https://github.com/keras-attention/keras_attention/blob/main/docs/speed.md), [TPUs, on a

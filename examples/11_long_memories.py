@@ -191,8 +191,8 @@ assert left["plain RNN, read by attention"] > 0.3
 # A straight line on a logarithmic axis is a constant factor a step: the plain RNN loses about as
 # much in each of its fifty steps, although Keras begins with a recurrent matrix that keeps lengths.
 # The LSTM's line falls as well, only less steeply. Attention's is flat: no input is far away. For the
-# last inputs, at the left, it is lower than the others, since each state has about a fiftieth of the
-# weight before anything is learned.
+# last inputs, at the left, it lies below the other two lines, since each state has about a fiftieth
+# of the weight before anything is learned.
 #
 # *"We know that LSTM and GRU can learn long-term dependencies, but how long?"* asks the lecture. At
 # the beginning of training the answer stands in one number, the bias of the forget gate. The cell
@@ -411,7 +411,7 @@ assert sorted(share > 0.95 for share in looked_up) == [False] + 7 * [True]
 assert min(looked_up) < 0.05
 
 # %% [markdown]
-# Seven letters are looked up, and the eighth is not: the network learned to say that letter when
+# Seven of the eight letters are looked up, and one is not: the network learned to say that letter when
 # it finds nothing, so for this one it need not look. Which letter it is, is chance. A map without a
 # look does not mean a wrong answer; [notebook 9](09_reading_attention_honestly.ipynb) has more of
 # such surprises.
@@ -1080,8 +1080,8 @@ assert spelled["even shares"] < 0.2
 
 # %% [markdown]
 # The rows of this map are like the weights of an attention, and mean the same: where a label looks.
-# They differ from soft attention in two ways. They are *monotone*, a later label never looks before
-# an earlier one. And they are *hard* with a tractable sum: the model does not mix frames, it mixes
+# They differ from soft attention in two ways. Each path is *monotone*: in it, a later label never comes
+# before an earlier one. (A row adds up many paths, so rows may overlap.) And they are *hard* with a tractable sum: the model does not mix frames, it mixes
 # whole paths, each of which chooses, so that it needs neither samples nor a baseline
 # ([notebook 5](05_soft_hard_local_location.ipynb) has the hard attention that does).
 #

@@ -95,7 +95,7 @@ class MemoryTimes(keras.layers.Layer):
 
     This is the index i of the temporal encoding T(i), section 4.1 of Sukhbaatar et al. (2015); its
     embedding is what the lecture notes call a separate embedding for each position of the input. In
-    training, some times are skipped at random (section 4.2, "RN"), as if there were empty
+    training, some times are skipped at random ("RN", in the same section), as if there were empty
     sentences between the others. So a model also learns times beyond the length of its stories.
 
     Args:
