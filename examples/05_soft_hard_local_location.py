@@ -639,7 +639,8 @@ assert far[[0, 1, 2, 3, 4, 5, 7]].max() < 0.6
 # the query alone names the centre of its window; but its Gaussian leaves some weight on the
 # neighbours, and the keys do not help to choose. One query, number 6, is lost: its centre lies at
 # the other end, beyond the last cell. The gradient reaches a centre through the positions of its
-# window only. Once the right one is outside, nothing pulls the centre back.
+# window only. Once the right one is outside, nothing pulls the centre back. Which queries are lost
+# is chance: another seed has lost two.
 #
 # ### Every attention on every task
 
