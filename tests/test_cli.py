@@ -185,6 +185,7 @@ WRONG = [
         "half .* it is a folder",
     ),
     (("translate", "runs/none", "casa"), "there is no model folder runs/none"),
+    (("translate", "y/o"), "no model folder y/o; .* name the translator before it: spa-eng y/o"),
     (("translate", "half", "casa"), "half is incomplete: model.keras, context_vocabulary.txt"),
     (("translate", "other", "casa"), "config.json: the contents must have format"),
     (("translate", "newer", "casa"), "has format 4, this version of keras_attention reads 3"),

@@ -54,6 +54,9 @@ def translator_first(arguments: Sequence[str]) -> tuple[str, list[str]]:
     The first argument is a translator if it is the name of one, if there is a folder of that name,
     or if it is a path: one word with a separator of paths.
 
+    Raises:
+        FileNotFoundError: the only argument is a path, and there is no such folder.
+
     Example:
     >>> translator_first(["runs/mine", "¿Dónde estás?"])
     ('runs/mine', ['¿Dónde estás?'])
@@ -63,6 +66,11 @@ def translator_first(arguments: Sequence[str]) -> tuple[str, list[str]]:
     first, *others = arguments or [""]
     is_path = len(first.split()) == 1 and any(each in first for each in ("/", os.sep))
     # Unlike Path.is_dir, this takes any sentence, however long
+    if is_path and not others and not os.path.isdir(first):
+        raise FileNotFoundError(
+            f"there is no model folder {first}; to translate it as a sentence, name the translator "
+            f"before it: {DEFAULT} {first}"
+        )
     if first in TRANSLATORS or is_path or os.path.isdir(first):
         return first, others
     return DEFAULT, list(arguments)

@@ -51,8 +51,8 @@ class Batches:
 
     Raises:
         ValueError: a sentence has more tokens than the largest shape, or more than 64 where
-            `fit_shapes` finds the shapes; the two arrays differ in length or are empty; or
-            `batch_tokens` is below 16.
+            `fit_shapes` finds the shapes; the two arrays differ in length or are empty;
+            `batch_size` is below 1; or `batch_tokens` is below 16.
     """
 
     def __init__(
@@ -71,6 +71,8 @@ class Batches:
                 "context_ids and target_ids must hold the same number of sentences, at least one, "
                 f"got {len(context_ids)} and {len(target_ids)}"
             )
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         if batch_tokens is not None and batch_tokens < ROWS:
             raise ValueError(f"batch_tokens must be at least {ROWS}, got {batch_tokens}")
         if not 0 <= joined <= 1:

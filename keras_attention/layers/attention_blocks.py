@@ -11,7 +11,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_attention.layers.base import Memory
+from keras_attention.layers.base import Attention, Memory
+from keras_attention.layers.keras_multi_head_attention import KerasMultiHeadAttention
 from keras_attention.layers.multi_head_attention import MultiHeadAttention
 from keras_attention.layers.residual import Residual
 from keras_attention.ops import cache_mask, causal_mask, empty_cache, extend_cache
@@ -24,6 +25,11 @@ class _AttentionBlock(Residual):
 
     def __init__(self, attention, norm_first=False, **kwargs):
         super().__init__(norm_first, **kwargs)
+        if not isinstance(attention, (Attention, KerasMultiHeadAttention)):
+            raise ValueError(
+                "attention must be an attention layer of keras_attention.layers, such as "
+                f"MultiHeadAttention or KerasMultiHeadAttention, got {_type_of(attention)}"
+            )
         self.attention = attention
 
     def build(self, query_shape, memory_shape):
@@ -36,6 +42,11 @@ class _AttentionBlock(Residual):
         if not self.attention.built:  # a layer loaded from a file is already built
             self.attention.build(query_shape, memory_shape)
         self.norm.build(query_shape)
+
+    def compute_output_shape(self, x_shape: Shape, memory_shape: Shape | None = None) -> Shape:
+        """Return the shape of the output, which is that of the first input."""
+        del memory_shape
+        return tuple(x_shape)
 
     def _attend_together(self, query, memory):
         """Attend with queries (B·W, T, D) to a projected memory of B rows, each shared by W."""
@@ -64,7 +75,14 @@ def _together(query, batch):
 def _check_has_heads(attention):
     """Check that an attention layer projects keys and values for heads."""
     if not isinstance(attention, MultiHeadAttention):
-        raise ValueError(f"attention must be a MultiHeadAttention, got {type(attention).__name__}")
+        raise ValueError(
+            "attention must be a keras_attention.layers.MultiHeadAttention, "
+            f"got {_type_of(attention)}"
+        )
+
+
+def _type_of(value):
+    return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -75,14 +93,15 @@ class GlobalSelfAttention(_AttentionBlock):
     TensorFlow tutorial.
 
     Args:
-        attention: an attention layer of this package, or the `MultiHeadAttention` of Keras, whose
-            read is as wide as the query.
+        attention: an attention layer of this package whose read is as wide as the query; Keras' own
+            `MultiHeadAttention` comes as `KerasMultiHeadAttention`.
         norm_first: pre-norm if set, else post-norm.
         **kwargs: as for every Keras layer.
 
     Call arguments:
         x: (B, S, D).
-        attention_mask: booleans (B, S) or (B, S, S), True where a position may attend.
+        attention_mask: booleans (B, S) or (B, S, S), True where a position may attend. Implicit
+            Keras masks are ignored.
         return_attention_scores: whether to return `(output, weights)`.
 
     Returns:
@@ -90,7 +109,7 @@ class GlobalSelfAttention(_AttentionBlock):
         heads, (B, S, S) without.
 
     Raises:
-        ValueError: a shape or the mask is not as above.
+        ValueError: `attention`, a shape or the mask is not as above.
 
     Example:
     >>> import numpy as np
@@ -230,8 +249,8 @@ class CrossAttention(_AttentionBlock):
     TensorFlow tutorials.
 
     Args:
-        attention: an attention layer of this package, or the `MultiHeadAttention` of Keras, whose
-            read is as wide as the query.
+        attention: an attention layer of this package whose read is as wide as the query; Keras' own
+            `MultiHeadAttention` comes as `KerasMultiHeadAttention`.
         norm_first: pre-norm if set, else post-norm.
         **kwargs: as for every Keras layer.
 
@@ -242,7 +261,7 @@ class CrossAttention(_AttentionBlock):
             project it again and again. In this form W rows of the query that follow each other may
             share a row of the memory: the query is then (B·W, T, D).
         attention_mask: booleans (B, S), or (B, T, S) where no rows are shared, True where a query
-            may attend.
+            may attend. Implicit Keras masks are ignored.
         return_attention_scores: whether to return `(output, weights)`.
 
     Returns:
@@ -250,7 +269,7 @@ class CrossAttention(_AttentionBlock):
         (B, H, T, S) with heads, (B, T, S) without.
 
     Raises:
-        ValueError: a shape or the mask is not as above.
+        ValueError: `attention`, a shape or the mask is not as above.
 
     Example:
     >>> import numpy as np

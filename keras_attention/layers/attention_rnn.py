@@ -5,8 +5,7 @@ recur, then attend   s_t = cell([x_t; a_{t−1}], s_{t−1}),  a_t = attention(s
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import keras
 from keras import ops, tree
@@ -46,16 +45,14 @@ class AttentionCell(LayerWithParts):
                 "attention must be a layers.base.Attention, which attends step by step, "
                 f"got {attention!r}"
             )
-        if getattr(attention, "dropout", 0):  # on some backends a loop cannot draw random numbers
-            raise ValueError(
-                f"attention inside a loop takes no dropout, got {attention.dropout}; give it "
-                "dropout=0.0"
-            )
-        if isinstance(cell, keras.layers.StackedRNNCells):
-            raise ValueError(
-                "cell must be a single recurrent cell, got StackedRNNCells; put further RNN layers "
-                "before or after this one"
-            )
+        for part in attention._flatten_layers():
+            dropout = getattr(part, "dropout", 0)
+            if dropout:  # on some backends a loop cannot draw random numbers
+                raise ValueError(
+                    f"attention inside a loop takes no dropout, got {dropout} in {part.name}; give "
+                    "it dropout=0.0"
+                )
+        loop.check_single(cell)
         self.supports_masking = True
         self.cell, self.attention = cell, attention
 
@@ -68,16 +65,26 @@ class AttentionCell(LayerWithParts):
         self, inputs_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
     ) -> None:
         key_shape = key_shape or value_shape
-        batch, width = inputs_shape[0], inputs_shape[-1]
-        query_shape = (batch, 1, self.units)
+        batch, width = inputs_shape[0], cast(int, inputs_shape[-1])
         check_policies(self, self.cell, self.attention)
         if not self.attention.built:  # layers loaded from a file are already built
-            self.attention.build(query_shape, value_shape, key_shape)
+            self.attention.build((batch, 1, self.units), value_shape, key_shape)
         self.input_width = width
-        read_shape: Any = self.attention.compute_output_shape(query_shape, value_shape, key_shape)
-        self.read_width = read_shape[-1]
+        self.read_width = self.width_of_read(value_shape, key_shape)
         if not self.cell.built:
             self.cell.build((batch, width + self.read_width))
+
+    def width_of_read(self, value_shape: Shape, key_shape: Shape | None = None) -> int:
+        """Return the width of what the attention reads from a memory of these shapes."""
+        query_shape = (value_shape[0], 1, self.units)
+        key_shape = key_shape or value_shape
+        shape: Any = self.attention.compute_output_shape(query_shape, value_shape, key_shape)
+        return shape[-1]
+
+    def width_of_output(self, value_shape: Shape, key_shape: Shape | None = None) -> int:
+        """Return the width of this cell's output with a memory of these shapes."""
+        del value_shape, key_shape
+        return self.units
 
     def own_states(self, zeros: Callable[[int], Array]) -> list[Array]:
         """Return the states other than the attention's; `zeros(width)` makes one of them."""
@@ -197,6 +204,9 @@ class RecurThenAttend(AttentionCell):
         Luong, Pham, Manning (2015), arXiv:1508.04025.
     """
 
+    def width_of_output(self, value_shape: Shape, key_shape: Shape | None = None) -> int:
+        return self.width_of_read(value_shape, key_shape)
+
     def own_states(self, zeros: Callable[[int], Array]) -> list[Array]:
         return [*super().own_states(zeros), zeros(self.read_width)]
 
@@ -223,7 +233,9 @@ class AttentionRNN(LayerWithParts):
         sequence: inputs (B, T, E).
         value: the memory, (B, S, D).
         key: (B, S, K). Defaults to `value`.
-        attention_mask: booleans (B, S), True where a step may attend.
+        attention_mask: booleans (B, S), True where a step may attend. Implicit Keras masks are
+            ignored. Every step of the sequence is taken, so the final states of a short sentence
+            include steps of its padding.
         initial_states: a flat list of tensors, as returned by a call with `return_state`. Defaults
             to `cell.initial_states(mask)`.
         return_attention_scores: whether to return `(output, weights)`.
@@ -284,7 +296,9 @@ class AttentionRNN(LayerWithParts):
         cell = self.cell.over(value, key, attention_mask, initial_states)
         noise_shape = (*ops.shape(sequence)[:2], ops.shape(value)[1])
         noise = self.cell.attention.draw_noise(noise_shape) if training else None
-        with self._dropout(sequence, cell):
+        width = self.cell.input_width + self.cell.read_width
+        inputs = zeros_for_each(sequence[..., 0], width, self.compute_dtype)
+        with loop.dropout_masks(self.cell.cell, inputs, cell.initial_states[0]):
             (output, weights), states = loop.run(cell, sequence, noise)
         # The loop puts the steps before the heads.
         weights = tree.map_structure(lambda each: ops.swapaxes(each, 1, -2), weights)
@@ -295,22 +309,10 @@ class AttentionRNN(LayerWithParts):
         returned += [states] if return_state else []
         return tuple(returned) if len(returned) > 1 else output
 
-    @contextmanager
-    def _dropout(self, sequence, bound):
-        """Make the dropout masks of a Keras cell before the loop and reset them after it."""
-        cell = self.cell.cell
-        if not hasattr(cell, "get_dropout_mask"):
-            yield
-            return
-        width = self.cell.input_width + self.cell.read_width
-        inputs = zeros_for_each(sequence[..., 0], width, self.compute_dtype)
-        try:
-            cell.get_dropout_mask(inputs)
-            cell.get_recurrent_dropout_mask(bound.initial_states[0])
-            yield
-        finally:
-            cell.reset_dropout_mask()
-            cell.reset_recurrent_dropout_mask()
+    def compute_output_shape(
+        self, sequence_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
+    ) -> Shape:
+        return (*sequence_shape[:2], self.cell.width_of_output(value_shape, key_shape))
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "cell": keras.saving.serialize_keras_object(self.cell)}

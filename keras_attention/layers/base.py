@@ -153,10 +153,6 @@ class Attention(LayerWithParts):
         del key_shape
         return (*query_shape[:-1], value_shape[-1])
 
-    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        # Trace `call`: Keras would take `compute_output_shape` for the shape of all outputs.
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)
-
 
 def attend(
     attention: Attention,

@@ -21,7 +21,8 @@ class Dropout(keras.layers.Dropout):
     Keras draws a random number of 32 bits for each input, which takes a fifth of a training step
     of a small Transformer on a CPU. A byte is enough to decide whether an input is dropped, so here
     one random number decides for three inputs. The fraction is therefore a multiple of 1/256, the
-    nearest to `rate`; the inputs that are kept are scaled by exactly what makes up for it.
+    nearest to `rate`; the inputs that are kept are scaled by exactly what makes up for it. Where
+    that would be none or all of the inputs, and with a `noise_shape`, Keras' numbers are drawn.
 
     Args:
         rate: fraction to drop, in [0, 1).
@@ -54,7 +55,9 @@ class Dropout(keras.layers.Dropout):
 
     def call(self, inputs: Array, training: bool = False) -> Array:
         dropped = round(self.rate * _VALUES)  # of the values of a byte
-        if not training or dropped == 0:
+        if not 0 < dropped < _VALUES or self.noise_shape is not None:
+            return super().call(inputs, training)
+        if not training:
             return inputs
         *others, width = ops.shape(inputs)
         words = keras.random.randint(

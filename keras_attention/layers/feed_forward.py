@@ -62,6 +62,9 @@ class FeedForward(WeightedLayer, Residual):
         self.widen.build(x_shape)
         self.narrow.build((*x_shape[:-1], self.hidden))
 
+    def compute_output_shape(self, x_shape: Shape) -> Shape:
+        return tuple(x_shape)
+
     def call(self, x: Array, training: bool | None = None) -> Array:
         result = self.narrow(self.widen(self.before(x)))
         return self.after(x, self.drop(result, training=training))

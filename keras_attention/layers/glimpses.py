@@ -5,11 +5,13 @@ l_t ~ N(tanh(W_l s_{t−1}), σ² I),   g_t = f_g(ρ(x, l_t), l_t),   h_t = cell
 
 import math
 from collections.abc import Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
+from keras_attention.layers import loop
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import glimpse, normal_log_probability
 from keras_attention.ops.glimpses import check_glimpse
@@ -118,6 +120,12 @@ class GlimpseNetwork(WeightedLayer):
         self.what.build((batch, self.see.units))
         self.where.build((batch, self.place.units))
 
+    def compute_output_shape(
+        self, pictures_shape: Shape, locations_shape: Shape | None = None
+    ) -> Shape:
+        del locations_shape
+        return pictures_shape[0], self.units
+
     def call(self, pictures: Array, locations: Array) -> Array:
         patches = glimpse(pictures, locations, self.size, self.scales)
         flat = ops.reshape(patches, (-1, self.see.kernel.shape[0]))
@@ -173,8 +181,8 @@ class GlimpseRNN(WeightedLayer):
         locations before clipping.
 
     Raises:
-        ValueError: a number is not positive, `policy` is unknown, `first_state` is given without a
-            locator, or a glimpse is larger than the picture.
+        ValueError: a number is not positive, `policy` is unknown, a cell is a stack of cells,
+            `first_state` is given without a locator, or a glimpse is larger than the picture.
 
     Example:
     >>> import keras, numpy as np
@@ -207,6 +215,8 @@ class GlimpseRNN(WeightedLayer):
             )
         if policy not in POLICIES:
             raise ValueError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}")
+        for each in (cell, locator):
+            loop.check_single(each)
         self.network, self.cell, self.num_glimpses, self.locator = (
             network,
             cell,
@@ -247,14 +257,28 @@ class GlimpseRNN(WeightedLayer):
         draws = self._draws((batch, self.num_glimpses, 2), training)
         # Glimpses are few, so the loop is unrolled and XLA can optimize across all of them.
         steps = []
-        for number in range(self.num_glimpses):
-            state = (locators or own)[0]
-            location, log_probability = self._place(state, draws[:, number])
-            output, own = self.cell(self.network(pictures, location), own)
-            if self.locator is not None:
-                _, locators = self.locator(ops.stop_gradient(output), locators)
-            steps.append((output, state, location, log_probability))
+        with self._dropout_masks(batch, own, locators):
+            for number in range(self.num_glimpses):
+                state = (locators or own)[0]
+                location, log_probability = self._place(state, draws[:, number])
+                output, own = self.cell(self.network(pictures, location), own)
+                if self.locator is not None:
+                    _, locators = self.locator(ops.stop_gradient(output), locators)
+                steps.append((output, state, location, log_probability))
         return Glimpses(*(ops.stack(each, axis=1) for each in zip(*steps, strict=True)))
+
+    @contextmanager
+    def _dropout_masks(self, batch, own, locators):
+        """Let all glimpses of a call, and no other, have the dropout masks of both cells."""
+        with ExitStack() as masks:
+            for cell, width, states in (
+                (self.cell, self.network.units, own),
+                (self.locator, self.cell.output_size, locators),
+            ):
+                if cell is not None:
+                    inputs = ops.zeros((batch, width), dtype=self.compute_dtype)
+                    masks.enter_context(loop.dropout_masks(cell, inputs, states[0]))
+            yield
 
     def _draws(self, shape, training):
         """Return the random parts of all locations: not every backend can draw inside a loop."""

@@ -98,9 +98,5 @@ class KerasMultiHeadAttention(LayerWithParts):
     ) -> Shape:
         return self.attention.compute_output_shape(query_shape, value_shape, key_shape)
 
-    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
-        # Trace `call`: Keras would take `compute_output_shape` for the shape of all outputs.
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)
-
     def get_config(self) -> dict[str, Any]:
         return {**self.attention.get_config(), **super().get_config()}

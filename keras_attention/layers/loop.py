@@ -1,6 +1,10 @@
-"""The one recurrent loop of the layers: a step, run over the time axis by `keras.layers.RNN`."""
+"""The one recurrent loop of the layers: a step, run over the time axis by `keras.layers.RNN`.
 
-from collections.abc import Callable, Sequence
+Beside it stands what every loop over a Keras cell needs: one cell, and its dropout masks.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import keras
 from keras import ops, tree
@@ -32,6 +36,40 @@ class Cell:
         return outputs, list(states)
 
     __call__ = call
+
+
+def check_single(cell: keras.layers.Layer) -> None:
+    """Check that a cell is not a stack of cells.
+
+    Raises:
+        ValueError: it is one.
+    """
+    if isinstance(cell, keras.layers.StackedRNNCells):
+        raise ValueError(
+            "cell must be a single recurrent cell, got StackedRNNCells; put further RNN layers "
+            "before or after this one"
+        )
+
+
+@contextmanager
+def dropout_masks(cell: keras.layers.Layer, inputs: Array, state: Array) -> Iterator[None]:
+    """Make the dropout masks of a Keras cell before a loop, and reset them after it.
+
+    Args:
+        cell: a Keras recurrent cell.
+        inputs: an array like the inputs of a step, (B, E).
+        state: an array like its first state, (B, units).
+    """
+    if not hasattr(cell, "get_dropout_mask"):
+        yield
+        return
+    try:
+        cell.get_dropout_mask(inputs)
+        cell.get_recurrent_dropout_mask(state)
+        yield
+    finally:
+        cell.reset_dropout_mask()
+        cell.reset_recurrent_dropout_mask()
 
 
 def _with_noise(cell, noise):

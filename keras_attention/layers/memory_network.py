@@ -76,6 +76,9 @@ class BagOfWords(EmbeddingLayer):
             weights = position_encoding(mask, self.units, precise_dtype(words))
         return ops.sum(words * ops.cast(weights, words.dtype), axis=-2)
 
+    def compute_output_shape(self, x_shape: Shape) -> Shape:
+        return (*x_shape[:-1], self.units)
+
     def compute_output_spec(self, x: Array, reverse: bool = False) -> Array:
         width = self.vocabulary_size if reverse else self.units
         return keras.KerasTensor((*x.shape[:-1], width), self.compute_dtype)
@@ -142,6 +145,9 @@ class MemoryTimes(keras.layers.Layer):
             skipped = keras.random.uniform(shape, seed=self.random) < self.noise
             times = times + ops.cumsum(ops.cast(skipped, "int32"), axis=1)
         return ops.minimum(times, self.length - 1)
+
+    def compute_output_shape(self, story_shape: Shape) -> Shape:
+        return tuple(story_shape[:2])
 
     def compute_output_spec(self, story: Array, training: bool = False) -> Array:
         self.check_length(story.shape[1])

@@ -49,6 +49,11 @@ class OverFrames(LayerWithParts):
         features = self.layer(ops.reshape(frames, (batch * length, *shape)))
         return ops.reshape(features, (batch, length, *features.shape[1:]))
 
+    def compute_output_shape(self, frames_shape: Shape) -> Shape:
+        batch, length, *shape = frames_shape
+        features: Any = self.layer.compute_output_shape((batch, *shape))
+        return (batch, length, *features[1:])
+
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "layer": keras.saving.serialize_keras_object(self.layer)}
 

@@ -1,4 +1,4 @@
-"""Layers that contain layers: what `keras.Model.quantize` did to the inner ones is saved.
+"""Layers that contain layers: how Keras learns their outputs, and how quantized ones are saved.
 
 Dense(float32) → quantize → Dense(int8 and a scale) → save → load → Dense(int8 and a scale)
 """
@@ -14,7 +14,14 @@ class LayerWithParts(keras.layers.Layer):
 
     Keras makes the inner layers of a loaded layer as they were made first, in floating point, so
     that it cannot give them their quantized weights; its own `MultiHeadAttention` has this fault.
+
+    `compute_output_shape`, where a layer has it, is the shape of the first output, for layers that
+    contain this one, such as `keras.layers.TimeDistributed`.
     """
+
+    def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
+        # Trace `call`: Keras would take `compute_output_shape` for the shape of all outputs.
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)
 
     def get_build_config(self) -> dict[str, Any] | None:
         config = super().get_build_config()

@@ -28,6 +28,7 @@ class _Positions(keras.layers.Layer):
         self.supports_masking = True
 
     def call(self, x: Array, start: Array | None = None) -> Array:
+        _check_rank(x)
         positions = ops.expand_dims(ops.arange(x.shape[1] or ops.shape(x)[1]), 0)
         if start is not None:
             positions = positions + ops.expand_dims(ops.cast(start, "int32"), -1)
@@ -36,11 +37,21 @@ class _Positions(keras.layers.Layer):
     def compute_output_spec(self, x: Array, start: Array | None = None) -> Array:
         # Stated here because, for an unknown length, Keras on PyTorch would try length 83.
         del start
+        _check_rank(x)
         self.check_length(x.shape[1])
         return keras.KerasTensor(x.shape, self.compute_dtype)
 
+    def compute_output_shape(self, x_shape: Shape, start_shape: Shape | None = None) -> Shape:
+        del start_shape
+        return tuple(x_shape)
+
     def check_length(self, length: int | None) -> None:
         """Check that there are positions for this many tokens; an unknown length passes."""
+
+
+def _check_rank(x):
+    if len(x.shape) != 3:
+        raise ValueError(f"x must have shape (B, T, D), got {tuple(x.shape)}")
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -60,7 +71,7 @@ class SinusoidalPositions(_Positions):
         (B, T, D).
 
     Raises:
-        ValueError: `layout` is unknown, or D is odd.
+        ValueError: `layout` is unknown, D is odd, or x has another shape.
 
     Example:
     >>> import numpy as np
@@ -92,11 +103,12 @@ class SinusoidalPositions(_Positions):
 
 
 @keras.saving.register_keras_serializable("keras_attention")
-class LearnedPositions(EmbeddingLayer, _Positions):
+class LearnedPositions(_Positions, EmbeddingLayer):
     """Add a learned vector to each token by its position, up to a maximum length.
 
     Section 3.5 of Vaswani et al. (2017), table 3, row E: about as good as the sinusoids, up to the
-    longest sentence seen in training.
+    longest sentence seen in training. Tokens beyond the last position get its vector, which happens
+    only with `start`.
 
     Args:
         length: number of positions, at least the length of the longest sentence.
@@ -111,7 +123,7 @@ class LearnedPositions(EmbeddingLayer, _Positions):
         (B, T, D).
 
     Raises:
-        ValueError: `length` is not positive, or T exceeds it.
+        ValueError: `length` is not positive, T exceeds it, or x has another shape.
 
     References:
         Vaswani et al. (2017), Attention is all you need, arXiv:1706.03762.
@@ -135,7 +147,7 @@ class LearnedPositions(EmbeddingLayer, _Positions):
 
     def encode(self, positions: Array) -> Array:
         self.check_length(positions.shape[1])
-        return ops.take(self.table, positions, axis=0)
+        return ops.take(self.table, within(positions, self.length), axis=0)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "length": self.length}
@@ -228,6 +240,10 @@ class PositionalEmbedding(EmbeddingLayer):
         x = self.embedding(within(ids, self.vocabulary_size))
         x = x * math.sqrt(self.width) if self.scale else x
         return self.drop(self.add_positions(x, start=start))
+
+    def compute_output_shape(self, ids_shape: Shape, start_shape: Shape | None = None) -> Shape:
+        del start_shape
+        return (*ids_shape, self.width)
 
     def compute_output_spec(
         self, ids: Array, *, start: Array | None = None, reverse: bool = False

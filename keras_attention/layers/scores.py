@@ -305,8 +305,7 @@ class FunctionScore(Score):
         return precise(self.function(query, projected))
 
     def get_config(self) -> dict[str, Any]:
-        is_layer = isinstance(self.function, keras.layers.Layer)
-        if not is_layer and ">" not in keras.saving.get_registered_name(self.function):
+        if not isinstance(self.function, keras.layers.Layer) and not _is_registered(self.function):
             raise ValueError(
                 "a score function to save must be registered with "
                 f"keras.saving.register_keras_serializable, got {self.function!r}"
@@ -341,3 +340,8 @@ def make_score(score: str | Callable[..., Array], dtype: Any = None) -> Score:
             f"got {score!r}"
         )
     return SCORES[score](dtype=dtype, name=score)
+
+
+def _is_registered(function):
+    name = keras.saving.get_registered_name(function)
+    return keras.saving.get_registered_object(name) is function

@@ -64,6 +64,11 @@ class _TransformerLayer(WeightedLayer):
         )
         return block(attention, self.norm_first, dtype=self.dtype_policy, name=name)
 
+    def compute_output_shape(self, x_shape: Shape, memory_shape: Shape | None = None) -> Shape:
+        """Return the shape of the output, which is that of the first input."""
+        del memory_shape
+        return tuple(x_shape)
+
     # Symbolic outputs. Keras would trace `call` for them, which takes most of the time of building.
 
     def symbolic_output(self, x):
@@ -106,7 +111,8 @@ class TransformerEncoderLayer(_TransformerLayer):
 
     Call arguments:
         x: (B, S, D).
-        attention_mask: booleans (B, S) or (B, S, S), True where a position may attend.
+        attention_mask: booleans (B, S) or (B, S, S), True where a position may attend. Implicit
+            Keras masks are ignored.
         return_attention_scores: whether to return `(output, weights)`.
 
     Returns:
@@ -168,7 +174,8 @@ class TransformerDecoderLayer(_TransformerLayer):
         x: (B, T, D).
         memory: the encoder's output, (B, S, E), or what `project_memory` made of it; or None.
         attention_mask: booleans (B, S) or (B, T, S), True where a position may attend to the
-            memory.
+            memory. The tokens of x need no mask: none attends to the padding that follows it.
+            Implicit Keras masks are ignored.
         cache: a `KVCache` of the earlier tokens, with at least T free slots; None if x is a whole
             sentence. W hypotheses may share its rows and those of a projected memory; x is then
             (B·W, 1, D).
@@ -182,7 +189,8 @@ class TransformerDecoderLayer(_TransformerLayer):
 
     Raises:
         ValueError: a number is not positive, the dropout is not in [0, 1), a shape is not as above,
-            or the layer was built with a memory and is called without one, or vice versa.
+            the layer was built with a memory and is called without one, or vice versa, or there is
+            a mask and no memory.
 
     Example:
     >>> import numpy as np
@@ -213,7 +221,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         return_attention_scores: bool = False,
         return_cache: bool = False,
     ) -> Array | tuple[Any, ...]:
-        self._check_memory(memory)
+        self._check_memory(memory, attention_mask)
         weights = {}
         x, weights["self_attention"], after = self.self_attention(
             x, cache=cache, return_attention_scores=True, return_cache=True
@@ -232,13 +240,14 @@ class TransformerDecoderLayer(_TransformerLayer):
         x: Array,
         memory: Array | Memory | None = None,
         *,
+        attention_mask: Array | None = None,
         cache: KVCache | None = None,
         return_attention_scores: bool = False,
         return_cache: bool = False,
         **inputs: Any,
     ) -> Any:
         del inputs
-        self._check_memory(memory)
+        self._check_memory(memory, attention_mask)
         slots = x.shape[1] if cache is None else cache.values.shape[2]
         weights = {"self_attention": self.symbolic_weights(x, slots)}
         if memory is not None:
@@ -267,8 +276,13 @@ class TransformerDecoderLayer(_TransformerLayer):
             for shape in (keys, values)
         )
 
-    def _check_memory(self, memory):
+    def _check_memory(self, memory, attention_mask):
         """Check that there is a memory if and only if the layer was built with one."""
+        if memory is None and attention_mask is not None:
+            raise ValueError(
+                "attention_mask is for the memory, and there is none; the tokens of x need no "
+                "mask, since padding follows them"
+            )
         if (memory is None) != (self.cross_attention is None):
             expected = "no memory" if self.cross_attention is None else "a memory (B, S, E)"
             got = "None" if memory is None else f"one of shape {_shape_of(memory)}"

@@ -67,6 +67,8 @@ class WeightedLayer(LayerWithParts):
     def _add(self, part, name, shape):
         options = {kind: getattr(self, f"{part}_{kind}") for kind in KINDS}
         options["initializer"] = _fresh(options["initializer"])
+        if len(shape) == 1 and isinstance(options["initializer"], keras.initializers.Orthogonal):
+            options["initializer"] = _column_of(options["initializer"])
         return self.add_weight(shape=shape, name=name, **options)
 
     def weight_options(self) -> dict[str, Any]:
@@ -100,6 +102,11 @@ class PreciseOrthogonal(keras.initializers.Orthogonal):
 
 def _kind(name):
     return KINDS[name.split("_")[1]]
+
+
+def _column_of(initializer):
+    """Return an initializer of vectors that draws them as matrices of one column."""
+    return lambda shape, dtype=None: ops.reshape(initializer((*shape, 1), dtype=dtype), shape)
 
 
 def _fresh(value):

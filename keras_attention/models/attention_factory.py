@@ -24,7 +24,7 @@ def make_attention(
     """Return the attention layer with a given name.
 
     Args:
-        name: `"multi_head"`, Keras' multi-head attention with one head; `"global"`, soft attention
+        name: `"multi_head"`, multi-head attention with one head; `"global"`, soft attention
             over the whole context; `"local_m"` and `"local_p"`, soft attention over a window (Luong
             et al., 2015); `"hard"`, one position, with straight-through gradients; `"coverage"`,
             `"neural_coverage"`, `"location_aware"` and `"recurrent_location"`, with a state;

@@ -49,14 +49,16 @@ class Reinforced(keras.Model):
 
     Call arguments of `fit` and `evaluate`:
         y: labels (B,) or (B, T), integers.
-        sample_weight: weights of the labels, of the same shape; 0 for padding. If there is one pick
-            per label, picks at padding do not count; with "log_probabilities" all picks count.
+        sample_weight: weights of the labels, of the same shape, or (B,) or (B, 1), of the examples;
+            0 for padding. If there is one pick per label, picks at padding do not count; with
+            "log_probabilities" all picks count.
 
     `compile` takes no loss; metrics receive the labels and the logits.
 
     Raises:
         ValueError: the baseline or cost is unknown, an output is missing, or `entropy_weight` is
-            negative, or not 0 although there is no distribution.
+            negative, or not 0 although there is no distribution; in `fit`, the model was compiled
+            with a loss, or `sample_weight` has another shape.
 
     References:
         Xu et al. (2015), Show, attend and tell, arXiv:1502.03044; Mnih, Heess, Graves, Kavukcuoglu
@@ -105,6 +107,9 @@ class Reinforced(keras.Model):
         sample_weight: Array | None = None,
         training: bool = True,
     ) -> Array:
+        if self._compile_loss is not None:
+            raise ValueError("Reinforced has a loss of its own; compile it without one")
+        sample_weight = _of_labels(sample_weight, y)
         losses = _sums(_crossentropies(y, y_pred["logits"]), sample_weight)
         costs = (
             losses
@@ -149,6 +154,21 @@ class Reinforced(keras.Model):
             "entropy_weight": self.entropy_weight,
             "cost": self.cost,
         }
+
+
+def _of_labels(sample_weight, labels):
+    """Return weights in the shape of the labels, (B,) or (B, T)."""
+    if sample_weight is None:
+        return None
+    if len(labels.shape) == 2 and len(sample_weight.shape) == 1:
+        sample_weight = ops.expand_dims(sample_weight, -1)
+    sizes, got = tuple(labels.shape[1:]), tuple(sample_weight.shape[1:])
+    if got != sizes and (got != (1,) or len(sizes) != 1) and None not in (*sizes, *got):
+        raise ValueError(
+            f"sample_weight must have the shape of the labels {tuple(labels.shape)}, or (B,), got "
+            f"{tuple(sample_weight.shape)}"
+        )
+    return ops.broadcast_to(sample_weight, ops.shape(labels))
 
 
 def _counted(sample_weight, picks):

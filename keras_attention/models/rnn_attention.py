@@ -34,7 +34,7 @@ def build_rnn_attention(
         context_vocabulary_size: number of context ids; 0 is padding.
         target_vocabulary_size: number of target ids, V; 0 is padding.
         units: width of embeddings, GRUs and attention, D.
-        attention: `"multi_head"`, one head of Keras' multi-head attention as in the tutorial; or
+        attention: `"multi_head"`, multi-head attention with one head, as in the tutorial; or
             `"global"`, `"local_p"`, `"hard"`, `"last"`, `"max"` or `"mean"`, see
             `keras_attention.models.attention_factory`. All queries are computed at once, so
             attention with a state needs `build_bilstm_attention`.

@@ -59,8 +59,11 @@ class Tokens:
 
         Returns:
             Ids (N, L), int32, padded with 0 to the longest sentence.
+
+        Raises:
+            ValueError: `sentences` is a single string.
         """
-        return self.ids_of(self.split(sentences))
+        return self.ids_of(self.split(check_several(sentences)))
 
     def ids_of(self, split: Iterable[Iterable[str]]) -> np.ndarray:
         """Return the ids of N sentences that are split into tokens, as `ids` does."""
@@ -137,13 +140,25 @@ def is_piece(token: str) -> bool:
     return token.startswith(CONTINUATION) or JOINER in token
 
 
+def check_several(sentences: Iterable[str]) -> list[str]:
+    """Return sentences as a list.
+
+    Raises:
+        ValueError: they are a single string, whose letters would pass for sentences.
+    """
+    if isinstance(sentences, str):
+        raise ValueError(f"expected a list of sentences, got one string; use [{sentences!r}]")
+    return list(sentences)
+
+
 def check_learnable(sentences: Iterable[str], size: int) -> list[str]:
     """Check that `size` tokens can be learned from sentences, and return these as a list.
 
     Raises:
-        ValueError: `size` is too small for any token, or there is no sentence.
+        ValueError: `size` is too small for any token, there is no sentence, or there is a single
+            string in place of a list.
     """
-    sentences = list(sentences)
+    sentences = check_several(sentences)
     if size <= len(SPECIAL_WORDS):
         raise ValueError(f"size must be above {len(SPECIAL_WORDS)}, got {size}")
     if not sentences:

@@ -41,7 +41,9 @@ def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -
             found = shares * (slopes / totals)
             if label_smoothing > 0:
                 found -= label_smoothing / words * slopes
-            return found - ops.one_hot(answers, words) * ((1 - label_smoothing) * slopes)
+            return found - ops.one_hot(answers, words, dtype="float32") * (
+                (1 - label_smoothing) * slopes
+            )
 
         return ops.log(totals) - expected, gradient
 

@@ -108,14 +108,17 @@ class Muon(Adam):
 
 
 def is_matrix(variable: keras.Variable) -> bool:
-    """Return whether a variable is a kernel, which maps vectors to vectors."""
+    """Return whether a variable is a kernel, which maps vectors to vectors.
+
+    One row is not: it is the first state of a cell, or what multiplies a single number.
+    """
     is_other = is_embedding(variable) or variable.path.endswith("bias")  # heads have one each
-    return len(variable.shape) in (2, 3) and not is_other
+    return len(variable.shape) in (2, 3) and variable.shape[0] > 1 and not is_other
 
 
 def is_embedding(variable: keras.Variable) -> bool:
     """Return whether a variable holds a vector for each token."""
-    return variable.path.endswith("embeddings")
+    return variable.path.endswith(("embeddings", "table"))
 
 
 def fold(shape: Sequence[int]) -> tuple[int, int]:

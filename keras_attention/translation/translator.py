@@ -368,6 +368,11 @@ class Translator:
         """
         if isinstance(sentences, str) and isinstance(translations, str):
             return self.forced([sentences], [translations], batch_size=batch_size)[0]
+        if isinstance(sentences, str) or isinstance(translations, str):
+            raise ValueError(
+                "expected a sentence and its translation, or a list of each, got a "
+                f"{type(sentences).__name__} and a {type(translations).__name__}"
+            )
         if len(sentences) != len(translations):
             raise ValueError(
                 "expected a translation for every sentence, got "

@@ -291,3 +291,9 @@ def test_both_languages_must_have_as_many_sentences():
         Batches(ids, ids[:2])
     with pytest.raises(ValueError, match="got 0 and 0"):
         Batches(ids[:0], ids[:0])
+
+
+@pytest.mark.parametrize("batch_size", [0, -2])
+def test_a_batch_has_a_sentence(batch_size):
+    with pytest.raises(ValueError, match=f"batch_size must be at least 1, got {batch_size}"):
+        Batches(np.ones((4, 3), "int32"), np.ones((4, 3), "int32"), batch_size)

@@ -286,8 +286,12 @@ def test_what_is_no_cell_or_no_attention_is_refused():
     for make in (AttendThenRecur, RecurThenAttend):
         with pytest.raises(ValueError, match=r"layers\.base\.Attention, .* got <KerasMulti"):
             make(LSTMCell(UNITS), KerasMultiHeadAttention(2, UNITS))
-        with pytest.raises(ValueError, match=r"takes no dropout, got 0\.5; give it dropout=0\.0"):
-            make(LSTMCell(UNITS), MultiHeadAttention(2, UNITS, dropout=0.5))
+        attention = MultiHeadAttention(2, UNITS, dropout=0.5, name="heads")
+        for each in (attention, LuongAttention(attention)):
+            with pytest.raises(
+                ValueError, match=r"no dropout, got 0\.5 in heads; give it dropout="
+            ):
+                make(LSTMCell(UNITS), each)
 
 
 def test_a_mask_for_each_step_is_refused_by_name():

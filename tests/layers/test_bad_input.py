@@ -183,8 +183,23 @@ def test_a_mask_that_does_not_fit_a_self_attention(tensor, shape):
     "attention", [lambda: layers.AdditiveAttention(UNITS), MAKE["dense_multi_head"], memory]
 )
 def test_a_causal_block_with_an_attention_that_it_cannot_use(attention):
-    with pytest.raises(ValueError, match=r"attention must be a MultiHeadAttention, got \w+"):
+    message = r"must be a keras_attention\.layers\.MultiHeadAttention, got keras_attention\.\w+"
+    with pytest.raises(ValueError, match=message):
         layers.CausalSelfAttention(attention())
+
+
+@pytest.mark.parametrize("block", [layers.GlobalSelfAttention, layers.CrossAttention])
+def test_a_block_takes_attention_of_this_package_alone(block):
+    # Keras' own would read a mask (B, S) as (T, S)
+    for attention in (keras.layers.MultiHeadAttention(2, 4), keras.layers.Dense(4), None):
+        with pytest.raises(ValueError, match=r"or KerasMultiHeadAttention, got \w+\.\w+"):
+            block(attention)
+
+
+def test_a_mask_for_a_memory_that_is_not_there(tensor):
+    layer = layers.TransformerDecoderLayer(2, 4, 16)
+    with pytest.raises(ValueError, match="attention_mask is for the memory, and there is none"):
+        layer(tensor((B, T, Q)), attention_mask=tensor((B, T), "bool"))
 
 
 def test_a_built_layer_checks_the_next_call_too(name):
@@ -223,6 +238,7 @@ def test_a_score_function_that_could_not_be_loaded_is_not_saved():
     def first_numbers(query, keys):
         return query[:, :, :1] + keys[:, None, :, 0]
 
-    layer = layers.ContextSensitiveMemory(first_numbers)
-    with pytest.raises(ValueError, match="must be registered with keras"):
-        layer.get_config()
+    for function in (first_numbers, lambda query, keys: first_numbers(query, keys)):
+        layer = layers.ContextSensitiveMemory(function)
+        with pytest.raises(ValueError, match="must be registered with keras"):
+            layer.get_config()

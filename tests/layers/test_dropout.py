@@ -44,7 +44,7 @@ def test_a_seed_repeats_the_masks_and_each_call_draws_others():
 
 def test_without_training_or_rate_nothing_changes():
     x = ops.convert_to_tensor(np.arange(6.0, dtype="float32"))
-    for layer, training in ((Dropout(0.5), False), (Dropout(0.0), True), (Dropout(0.001), True)):
+    for layer, training in ((Dropout(0.5), False), (Dropout(0.0), True), (Dropout(0.999), False)):
         np.testing.assert_array_equal(as_numpy(layer(x, training=training)), np.arange(6.0))
 
 
@@ -61,3 +61,17 @@ def test_it_keeps_dtype_and_config():
 def test_a_wrong_rate_is_an_error(rate):
     with pytest.raises(ValueError, match=rf"between 0 and 1|below 1, got {rate}"):
         Dropout(rate)
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.999])
+def test_a_rate_that_a_byte_cannot_tell_from_none_or_all_is_kept(rate):
+    found = dropped(rate)
+    error = 4 * (rate * (1 - rate) / found.size) ** 0.5  # four standard deviations
+    assert (found == 0).mean() == pytest.approx(rate, abs=error)
+    np.testing.assert_allclose(found[found > 0], 1 / (1 - rate), rtol=1e-4)
+
+
+def test_a_noise_shape_drops_as_in_keras():
+    found = dropped(0.5, (2, 6, 8), noise_shape=(2, 1, 8))
+    np.testing.assert_array_equal(found, np.repeat(found[:, :1], 6, axis=1))
+    assert len(np.unique(found)) == 2

@@ -198,7 +198,21 @@ def test_mixed_precision_keeps_places_in_float32():
         )
 
 
+def test_each_call_drops_anew_for_any_number_of_pictures():
+    core, locator = (keras.layers.LSTMCell(units, dropout=0.5) for units in (7, 13))
+    layer = GlimpseRNN(GlimpseNetwork(UNITS, G, K), core, T, locator, policy="centre")
+    first, second = (as_numpy(layer(tensor(pictures()), training=True).outputs) for _ in range(2))
+    assert (first != second).any()
+    more = tensor(np.concatenate([pictures(), pictures()]))
+    assert layer(more, training=True).outputs.shape[0] == 2 * B
+    quiet = [as_numpy(layer(tensor(pictures())).outputs) for _ in range(2)]
+    np.testing.assert_array_equal(*quiet)
+
+
 def test_bad_arguments_say_what_was_received():
+    stack = keras.layers.StackedRNNCells([keras.layers.LSTMCell(7)])
+    with pytest.raises(ValueError, match="must be a single recurrent cell, got StackedRNNCells"):
+        GlimpseRNN(GlimpseNetwork(5, 4), stack, T)
     with pytest.raises(ValueError, match="units and hidden must be positive, got 0 and None"):
         GlimpseNetwork(0, 4)
     with pytest.raises(ValueError, match="merge must be one of add, multiply, got 'mean'"):

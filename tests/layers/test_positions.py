@@ -126,3 +126,17 @@ def test_bad_arguments_say_what_was_received():
         SinusoidalPositions("sideways")
     with pytest.raises(ValueError, match=re.escape("width must be even and positive")):
         SinusoidalPositions()(np.zeros((B, T, 5), "float32"))
+
+
+@pytest.mark.parametrize("make", [SinusoidalPositions, lambda: LearnedPositions(9)])
+@pytest.mark.parametrize("shape", [(4, 4), (1, 2, 2, 4)])
+def test_other_ranks_are_refused(make, shape):
+    for x in (ops.zeros(shape), keras.KerasTensor(shape)):
+        with pytest.raises(ValueError, match=re.escape(f"must have shape (B, T, D), got {shape}")):
+            make()(x)
+
+
+def test_beyond_the_learned_positions_comes_the_last_one_again():
+    layer = LearnedPositions(4)
+    found = as_numpy(layer(np.zeros((1, 3, 5), "float32"), start=np.array([2])))[0]
+    np.testing.assert_array_equal(found[1:], as_numpy(layer.table)[[3, 3]])

@@ -185,3 +185,11 @@ def test_a_table_takes_the_options_of_an_embedding(make, shape):
         assert isinstance(table.constraint, keras.constraints.MaxNorm)
         expected = 0.1 * KERNEL**2 * as_numpy(table).size
         assert as_numpy(sum(one.losses)) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["additive", "coverage", "local_p", "TwoLayerScore"])
+def test_vectors_may_be_drawn_as_orthogonal_columns(name):
+    layer = built(MAKE[name](kernel_initializer="orthogonal"))
+    vectors = [as_numpy(w) for w in layer.trainable_weights if w.path.endswith("v")]
+    np.testing.assert_allclose([np.linalg.norm(vector) for vector in vectors], 1, rtol=1e-5)
+    assert vectors

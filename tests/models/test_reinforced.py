@@ -130,3 +130,25 @@ def test_the_picks_of_padding_count_for_nothing():
     (slope,) = gradient(loss, distribution)
     assert (slope[0, 0] != 0).all()
     np.testing.assert_array_equal(slope[0, 1], 0)
+
+
+def test_a_weight_for_each_example_is_one_for_each_of_its_labels():
+    attention = HardAttention("general", seed=0)
+    query, values = keras.Input((3, 4)), keras.Input((5, 4))
+    _, weights, distribution = attention(query, values, return_distribution=True)
+    outputs = {"logits": weights, "weights": weights, "distribution": distribution}
+    model = compile_reinforced(Reinforced([query, values], outputs))
+    rng = np.random.default_rng(0)
+    inputs = [rng.normal(size=(3, length, 4)).astype("float32") for length in (3, 5)]
+    labels = rng.integers(5, size=(3, 3))
+    each = np.array([1.0, 0.0, 0.5], "float32")
+    by_label, by_example, by_column = (
+        model.evaluate(inputs, labels, sample_weight=weight, verbose=0, return_dict=True)["loss"]
+        for weight in (np.repeat(each[:, None], 3, axis=1), each, each[:, None])
+    )
+    assert by_label == pytest.approx(by_example) == pytest.approx(by_column)
+    with pytest.raises(ValueError, match=r"must have the shape of the labels .* got \(3, 2\)"):
+        model.compute_loss(y=ops.zeros((3, 3)), y_pred={}, sample_weight=ops.zeros((3, 2)))
+    model.compile("sgd", "mse")
+    with pytest.raises(ValueError, match="has a loss of its own; compile it without one"):
+        model.fit(inputs, labels, verbose=0)

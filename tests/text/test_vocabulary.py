@@ -165,3 +165,10 @@ def test_word_pieces_are_no_vocabulary_of_words(tmp_path, piece):
     message = rf"words\.txt is not a vocabulary: expected words, got '{piece}'.* 'wordpiece'"
     with pytest.raises(ValueError, match=message.replace("?", r"\?")):
         Vocabulary.load(tmp_path / "words.txt")
+
+
+def test_a_single_string_is_not_a_list_of_sentences():
+    with pytest.raises(ValueError, match=r"got one string; use \['hola mundo'\]"):
+        Vocabulary.learn("hola mundo")
+    with pytest.raises(ValueError, match=r"got one string; use \['hola'\]"):
+        Vocabulary.learn(["hola mundo"]).ids("hola")

@@ -305,3 +305,16 @@ def test_label_smoothing_is_saved():
 def test_label_smoothing_is_a_share(epsilon):
     with pytest.raises(ValueError, match=f"at least 0 and below 1, got {epsilon}"):
         MaskedCrossentropy(epsilon)
+
+
+@pytest.mark.parametrize("floatx", ["float64", "bfloat16"])
+def test_it_trains_a_model_of_any_default_dtype(floatx):
+    before = keras.config.floatx()
+    keras.config.set_floatx(floatx)
+    try:
+        words = keras.Sequential([keras.layers.Embedding(9, 4), keras.layers.Dense(9)])
+        words.compile("sgd", MaskedCrossentropy())
+        ids = np.ones((2, 3), "int32")
+        assert np.isfinite(float(words.fit(ids, ids, verbose=0).history["loss"][0]))
+    finally:
+        keras.config.set_floatx(before)

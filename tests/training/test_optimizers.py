@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attention.layers import MultiHeadAttention
+from keras_attention.layers import BagOfWords, LearnedPositions, MultiHeadAttention, NTMCell
 from keras_attention.training import Adam, Muon, WarmUp
 from keras_attention.training.optimizers import fold, is_matrix, orthogonal
 from tests.numerics import as_numpy
@@ -155,6 +155,12 @@ def test_biases_norms_and_embeddings_are_left_to_adam():
     assert not any(map(is_matrix, embedding.weights))
     kernels = [each.path.split("/")[-1] for each in attention.weights if is_matrix(each)]
     assert kernels == 4 * ["kernel"]  # query, key, value, output; not their biases, (H, K)
+    places, words, start = LearnedPositions(7), BagOfWords(7, 4), NTMCell(3, 5, 4)
+    for layer, shape in ((places, (1, 3, 4)), (words, (1, 3)), (start, (1, 4))):
+        layer.build(shape)
+    tables = [*places.weights, *words.weights, *(w for w in start.weights if w.shape[0] == 1)]
+    assert len(tables) > 3
+    assert not any(map(is_matrix, tables))  # a vector for each id; a first state
 
 
 def test_weight_decay_spares_biases_and_norms():

@@ -230,6 +230,10 @@ def test_what_cannot_be_forced_is_an_error(translator):
         translator.forced("casa", "")
     with pytest.raises(ValueError, match="of one sentence; too long: 'house house"):
         translator.forced("casa", "house " * 63)
+    with pytest.raises(
+        ValueError, match="its translation, or a list of each, got a str and a list"
+    ):
+        translator.forced("casa", ["house"])
 
 
 # Texts that are longer than the model takes
