@@ -14,6 +14,7 @@ from keras import ops
 from keras_attention.layers.base import Attention, Memory
 from keras_attention.layers.keras_multi_head_attention import KerasMultiHeadAttention
 from keras_attention.layers.multi_head_attention import MultiHeadAttention
+from keras_attention.layers.parts import saved, taken
 from keras_attention.layers.residual import Residual
 from keras_attention.ops import cache_mask, causal_mask, empty_cache, extend_cache
 from keras_attention.ops.kv_cache import KVCache
@@ -30,7 +31,7 @@ class _AttentionBlock(Residual):
                 "attention must be an attention layer of keras_attention.layers, such as "
                 f"MultiHeadAttention or KerasMultiHeadAttention, got {_type_of(attention)}"
             )
-        self.attention = attention
+        self.attention = taken(attention)
 
     def build(self, query_shape, memory_shape):
         width = self.attention.compute_output_shape(query_shape, memory_shape)[-1]
@@ -58,8 +59,7 @@ class _AttentionBlock(Residual):
         return ops.reshape(read, (rows, tokens, width)), weights
 
     def get_config(self):
-        attention = keras.saving.serialize_keras_object(self.attention)
-        return {**super().get_config(), "attention": attention}
+        return {**super().get_config(), "attention": saved(self.attention)}
 
     @classmethod
     def from_config(cls, config):

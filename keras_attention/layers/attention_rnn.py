@@ -20,7 +20,7 @@ from keras_attention.layers.base import (
     full_mask,
     zeros_for_each,
 )
-from keras_attention.layers.parts import LayerWithParts
+from keras_attention.layers.parts import LayerWithParts, saved, taken
 from keras_attention.types import Array, Shape
 
 
@@ -54,7 +54,7 @@ class AttentionCell(LayerWithParts):
                 )
         loop.check_single(cell)
         self.supports_masking = True
-        self.cell, self.attention = cell, attention
+        self.cell, self.attention = taken(cell), taken(attention)
 
     @property
     def units(self) -> int:
@@ -159,8 +159,8 @@ class AttentionCell(LayerWithParts):
     def get_config(self) -> dict[str, Any]:
         return {
             **super().get_config(),
-            "cell": keras.saving.serialize_keras_object(self.cell),
-            "attention": keras.saving.serialize_keras_object(self.attention),
+            "cell": saved(self.cell),
+            "attention": saved(self.attention),
         }
 
     @classmethod
@@ -264,7 +264,7 @@ class AttentionRNN(LayerWithParts):
         if not isinstance(cell, AttentionCell):
             raise ValueError(f"cell must be AttendThenRecur or RecurThenAttend, got {cell!r}")
         self.supports_masking = True
-        self.cell = cell
+        self.cell = taken(cell)
 
     def build(
         self, sequence_shape: Shape, value_shape: Shape, key_shape: Shape | None = None
@@ -315,7 +315,7 @@ class AttentionRNN(LayerWithParts):
         return (*sequence_shape[:2], self.cell.width_of_output(value_shape, key_shape))
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "cell": keras.saving.serialize_keras_object(self.cell)}
+        return {**super().get_config(), "cell": saved(self.cell)}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "AttentionRNN":

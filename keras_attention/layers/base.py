@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops, tree
 
-from keras_attention.layers.parts import LayerWithParts
+from keras_attention.layers.parts import LayerWithParts, saved, taken
 from keras_attention.layers.scores import make_score
 from keras_attention.ops import align_mask, lookup
 from keras_attention.types import Array, Shape
@@ -181,8 +181,7 @@ class ScoredAttention(Attention):
 
     def __init__(self, score: str | Callable[..., Array] = "scaled_dot", **kwargs: Any):
         super().__init__(**kwargs)
-        self.score = make_score(score, dtype=self.dtype_policy)
-        self.score.users += 1
+        self.score = taken(make_score(score, dtype=self.dtype_policy))
 
     def build_parts(self, query_shape: Shape, value_shape: Shape, key_shape: Shape) -> None:
         if self.score.built:  # shared with another layer, or loaded from a file
@@ -210,10 +209,7 @@ class ScoredAttention(Attention):
         return read, weights, state
 
     def get_config(self) -> dict[str, Any]:
-        score = keras.saving.serialize_keras_object(self.score)
-        if self.score.users > 1:  # Keras' own mark of the first user is lost in a model
-            score["shared_object_id"] = id(self.score)
-        return {**super().get_config(), "score": score}
+        return {**super().get_config(), "score": saved(self.score)}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "ScoredAttention":

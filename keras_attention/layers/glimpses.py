@@ -12,6 +12,7 @@ import keras
 from keras import ops
 
 from keras_attention.layers import loop
+from keras_attention.layers.parts import saved, taken
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import glimpse, normal_log_probability
 from keras_attention.ops.glimpses import check_glimpse
@@ -217,12 +218,8 @@ class GlimpseRNN(WeightedLayer):
             raise ValueError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}")
         for each in (cell, locator):
             loop.check_single(each)
-        self.network, self.cell, self.num_glimpses, self.locator = (
-            network,
-            cell,
-            num_glimpses,
-            locator,
-        )
+        self.network, self.cell, self.locator = taken(network), taken(cell), taken(locator)
+        self.num_glimpses = num_glimpses
         self.policy, self.deviation, self.seed = policy, deviation, seed
         self.generator = keras.random.SeedGenerator(seed)
         self.choose = keras.layers.Dense(
@@ -304,7 +301,7 @@ class GlimpseRNN(WeightedLayer):
         parts = {"network": self.network, "cell": self.cell, "locator": self.locator}
         return {
             **super().get_config(),
-            **{name: keras.saving.serialize_keras_object(part) for name, part in parts.items()},
+            **{name: saved(part) for name, part in parts.items()},
             "num_glimpses": self.num_glimpses,
             "policy": self.policy,
             "deviation": self.deviation,

@@ -9,6 +9,7 @@ import keras
 from keras import ops
 
 from keras_attention.layers.base import Attention, Memory, attend, check_policies
+from keras_attention.layers.parts import saved, taken
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import project
 from keras_attention.types import Array, Shape
@@ -62,7 +63,7 @@ class LuongAttention(WeightedLayer, Attention):
             )
         if units is not None and units < 1:
             raise ValueError(f"units must be a positive integer, got {units}")
-        self.attention, self.units = attention, units
+        self.attention, self.units = taken(attention), units
 
     def build_parts(self, query_shape: Shape, value_shape: Shape, key_shape: Shape) -> None:
         check_policies(self, self.attention)
@@ -97,7 +98,7 @@ class LuongAttention(WeightedLayer, Attention):
         return (*query_shape[:-1], self.units or query_shape[-1])
 
     def get_config(self) -> dict[str, Any]:
-        attention = keras.saving.serialize_keras_object(self.attention)
+        attention = saved(self.attention)
         return {**super().get_config(), "attention": attention, "units": self.units}
 
     @classmethod

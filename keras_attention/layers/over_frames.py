@@ -8,7 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_attention.layers.parts import LayerWithParts
+from keras_attention.layers.parts import LayerWithParts, saved, taken
 from keras_attention.types import Array, Shape
 
 
@@ -37,7 +37,7 @@ class OverFrames(LayerWithParts):
 
     def __init__(self, layer: keras.layers.Layer, **kwargs: Any):
         super().__init__(**kwargs)
-        self.layer = layer
+        self.layer = taken(layer)
         self.supports_masking = True
 
     def build(self, shape: Shape) -> None:
@@ -55,7 +55,7 @@ class OverFrames(LayerWithParts):
         return (batch, length, *features[1:])
 
     def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "layer": keras.saving.serialize_keras_object(self.layer)}
+        return {**super().get_config(), "layer": saved(self.layer)}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "OverFrames":

@@ -1,4 +1,4 @@
-"""Layers that contain layers: how Keras learns their outputs, and how quantized ones are saved.
+"""Layers that contain layers: their outputs, and how shared and quantized inner layers are saved.
 
 Dense(float32) → quantize → Dense(int8 and a scale) → save → load → Dense(int8 and a scale)
 """
@@ -33,6 +33,25 @@ class LayerWithParts(keras.layers.Layer):
         for part, mode in zip(_innermost(self), config.get("quantized", ()), strict=False):
             if mode is not None and part.quantization_mode is None:
                 part.quantize(mode)
+
+
+def taken(part: Any) -> Any:
+    """Return a part that a layer takes as an argument, and count the layers that it belongs to."""
+    if part is not None:
+        part._users = getattr(part, "_users", 0) + 1
+    return part
+
+
+def saved(part: Any) -> Any:
+    """Return the configuration of a part that was `taken`.
+
+    A part of several layers says so, since Keras' own mark of the first of them is lost in a model,
+    which could then not be loaded.
+    """
+    config = keras.saving.serialize_keras_object(part)
+    if getattr(part, "_users", 0) > 1:
+        config["shared_object_id"] = id(part)
+    return config
 
 
 def _innermost(layer: keras.layers.Layer) -> Iterator[keras.layers.Layer]:

@@ -55,7 +55,6 @@ class Score(keras.layers.Layer):
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         self.supports_masking = True
-        self.users = 0
 
     def build(self, query_shape: Shape, keys_shape: Shape) -> None:
         widths: tuple[Any, Any] = (query_shape[-1], keys_shape[-1])

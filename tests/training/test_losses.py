@@ -307,10 +307,9 @@ def test_label_smoothing_is_a_share(epsilon):
         MaskedCrossentropy(epsilon)
 
 
-@pytest.mark.parametrize("floatx", ["float64", "bfloat16"])
-def test_it_trains_a_model_of_any_default_dtype(floatx):
+def test_it_trains_a_model_of_another_default_dtype():
     before = keras.config.floatx()
-    keras.config.set_floatx(floatx)
+    keras.config.set_floatx("bfloat16")
     try:
         words = keras.Sequential([keras.layers.Embedding(9, 4), keras.layers.Dense(9)])
         words.compile("sgd", MaskedCrossentropy())
