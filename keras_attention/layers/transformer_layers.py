@@ -277,7 +277,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         )
 
     def _check_memory(self, memory, attention_mask):
-        """Check that there is a memory if and only if the layer was built with one."""
+        """Check that there is a memory if the layer was built with one, and no mask without one."""
         if memory is None and attention_mask is not None:
             raise ValueError(
                 "attention_mask is for the memory, and there is none; the tokens of x need no "
