@@ -1,3 +1,4 @@
+import codecs
 import errno
 import functools
 import gc
@@ -431,6 +432,7 @@ def test_sentences_and_lines_are_translated_in_their_order(run, tiny_run, loaded
     assert run("translate", loaded, *sentences) == (0, expected, "")
     lines = "\r\n".join(sentences).encode()
     assert run("translate", loaded, stdin=lines) == (0, expected, "")
+    assert run("translate", loaded, stdin=codecs.BOM_UTF8 + lines) == (0, expected, "")
 
 
 def test_json_has_a_line_a_sentence_with_tokens_and_weights(run, loaded, sentences):
@@ -807,3 +809,9 @@ def test_a_run_that_is_ended_says_how_to_go_on(run, monkeypatch, number, status,
         "Finished epochs are kept. Go on with: keras-attention train --resume --out new\n"
         f"keras-attention: {word}\n"
     )
+
+
+def test_json_of_what_is_not_utf_8_is(run, loaded):
+    status, out, _ = run("translate", loaded, "--json", "casa \udcff")
+    assert status == 0
+    assert json.loads(out.encode())["source"] == "casa �"

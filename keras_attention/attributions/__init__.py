@@ -84,14 +84,14 @@ def named_words(translation: Translation) -> list[tuple[str, str, float]]:
 
     Returns:
         A list of (word, source word, part): the part is the source word's of the row, without
-        `[START]` and `[END]`.
+        `[START]` and `[END]`. Where no source word has any, the source word is "".
     """
     weights = by_words(translation, translation.attention)
     parts = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
     words, sources = written_words(translation)
     best = parts.argmax(axis=1)
     return [
-        (word, sources[place], float(row[place]))
+        (word, sources[place] if row.any() else "", float(row[place]))
         for word, place, row in zip(words, best, parts, strict=True)
     ]
 

@@ -59,7 +59,7 @@ def attribute(
     print(printable(translation.text))
     warn_of_unknown(translation)
     for word, source, part in attributions.named_words(shown):
-        print(printable(f"  {word}\t{source}\t{part:.2f}"))
+        print(printable(f"  {word}\t{source or '–'}\t{part:.2f}"))
     if plot:
         shown.plot(plot, scale=method)
         print(f"Map: {plot}", file=sys.stderr)

@@ -1,5 +1,6 @@
 """Input and output that the commands share."""
 
+import codecs
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -39,8 +40,9 @@ def lines_of_standard_input() -> list[str]:
     """Read sentences from standard input, or explain in an error how to give them."""
     if sys.stdin.isatty():
         raise ValueError("give a sentence in quotes, or lines on standard input: … < file.txt")
+    content = sys.stdin.buffer.read().removeprefix(codecs.BOM_UTF8)  # Windows may write one
     lines = []
-    for number, line in enumerate(sys.stdin.buffer.read().splitlines(), start=1):
+    for number, line in enumerate(content.splitlines(), start=1):
         try:
             lines.append(line.decode("utf-8"))
         except UnicodeDecodeError as error:

@@ -26,6 +26,7 @@ from keras_attention.cli.options import (
     of_search,
     translator_first,
 )
+from keras_attention.storage import encodable
 
 _DIFFERENT_PICTURES = (
     *(("--heads", "--layers"), ("--head", "--heads"), ("--layer", "--layers")),
@@ -201,7 +202,7 @@ def _picture(plot, weights_only, layer, head, heads, layers, text, of, pieces, d
 def _print(translation, as_json, n_best):
     """Print a translation: as JSON, or its text, or the n best with their scores."""
     if as_json:
-        print(json.dumps(translation.to_dict(), ensure_ascii=False))
+        print(encodable(json.dumps(translation.to_dict(), ensure_ascii=False)))
     elif n_best > 1:
         for candidate in translation.candidates:
             print(f"{candidate.score:.4f}\t{printable(candidate.text)}")

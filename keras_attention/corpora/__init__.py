@@ -6,12 +6,20 @@ from keras_attention.corpora.grammar import AlignedPair, Grammar
 from keras_attention.corpora.joining import join_pairs
 from keras_attention.corpora.plans import Plan
 from keras_attention.corpora.shapes import BUCKETS, LONGEST, MOST_SHAPES, bucket_of, fit_shapes
-from keras_attention.corpora.sources import LANGUAGES, Pair, download_spa_eng, load, read_pairs
+from keras_attention.corpora.sources import (
+    KNOWN,
+    LANGUAGES,
+    Pair,
+    download_spa_eng,
+    load,
+    read_pairs,
+)
 from keras_attention.corpora.splits import Split, fingerprint, split
 
 __all__ = [
     "AlignedPair",
     "Grammar",
+    "KNOWN",
     "LANGUAGES",
     "Pair",
     "load",

@@ -16,7 +16,8 @@ SPA_ENG_MEMBER = "spa-eng/spa.txt"
 BUNDLED_PAIRS = 60_000
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 COPIES = 10  # of a file's bytes, that its pairs take in memory
-LANGUAGES = ("Spanish", "English")  # of the context and of the target
+KNOWN = ("spa-eng", "bundled")  # corpora that have names
+LANGUAGES = ("Spanish", "English")  # of their context and of their target
 
 
 class Pair(NamedTuple):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from keras_attention.corpora.grammar import AlignedPair
 from keras_attention.corpora.sources import Pair
-from keras_attention.text import normalize
+from keras_attention.text import caseless
 
 
 class Split(NamedTuple):
@@ -23,9 +23,9 @@ def split(
 ) -> Split:
     """Split a corpus so that no sentence of either language is in two parts.
 
-    Pairs that share a normalised sentence, directly or through others, stay together. A hash of
-    the smallest sentence of such a group decides its part. The part is the same on every machine,
-    and most sentences keep it when the corpus grows.
+    Pairs that share a sentence, but for case and accents, directly or through others, stay
+    together. A hash of the smallest sentence of such a group decides its part. The part is the same
+    on every machine, and most sentences keep it when the corpus grows.
 
     Args:
         pairs: pairs with `context` and `target`.
@@ -42,7 +42,7 @@ def split(
             node = parent[node]
         return node
 
-    ends = [(("context", normalize(p.context)), ("target", normalize(p.target))) for p in pairs]
+    ends = [(("context", caseless(p.context)), ("target", caseless(p.target))) for p in pairs]
     for one, other in ends:
         low, high = sorted((root(one), root(other)))
         parent[high] = low  # the smallest sentence becomes the root

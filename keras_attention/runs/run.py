@@ -426,7 +426,7 @@ def _describe(train_pairs, validation_pairs, settings, sources):
                 "needs a validation file of its own: --validation dev.tsv"
             )
     return {
-        "languages": corpora.LANGUAGES,
+        **_languages(sources),
         "settings": asdict(settings),
         "sources": sources or {},
         "corpus": {
@@ -437,9 +437,16 @@ def _describe(train_pairs, validation_pairs, settings, sources):
     }
 
 
+def _languages(sources):
+    """Return the entry for the names of the languages, if the corpus is one with a name."""
+    corpus = (sources or {}).get("corpus")
+    return {"languages": corpora.LANGUAGES} if corpus in corpora.KNOWN else {}
+
+
 def _sample(pairs, number):
     """Return this number of pairs, evenly spaced in the list."""
-    return pairs[:: max(1, len(pairs) // max(1, number))][:number]
+    number = min(number, len(pairs))
+    return [pairs[place * len(pairs) // number] for place in range(number)]
 
 
 def _compiles(jit_compile, settings, distribution):

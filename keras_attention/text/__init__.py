@@ -7,6 +7,7 @@ operation and runs on a TPU and on every backend.
 """
 
 from keras_attention.text.normalization import (
+    caseless,
     join_words,
     normalize,
     shortened,
@@ -42,6 +43,7 @@ __all__ = [
     "split_words",
     "split_marks",
     "normalize",
+    "caseless",
     "join_words",
     "shortened",
     "cut_text",

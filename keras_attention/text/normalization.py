@@ -100,6 +100,20 @@ def normalized_words(sentence: str) -> list[str]:
     return _WORD_OR_MARK.findall(_DROPPED.sub("", text))
 
 
+def caseless(sentence: str) -> str:
+    """Return a sentence for comparisons: normalised, or in lower case if it has other letters.
+
+    Example:
+    >>> caseless("¿Todavía está en casa?"), caseless("Он видит дом.")
+    ('¿ todavia esta en casa ?', 'он видит дом .')
+    """
+    normalized = normalize(sentence)
+    if any(map(str.isalpha, normalized)) or not any(map(str.isalpha, sentence)):
+        return normalized
+    text = unicodedata.normalize("NFKC", sentence).lower()
+    return " ".join(re.findall(r"[\w\u0300-\u036f]+|[^\w\s]", text))
+
+
 def join_words(words: Iterable[str]) -> str:
     """Join words into a sentence, with the usual spacing of punctuation.
 

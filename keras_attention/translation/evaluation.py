@@ -8,7 +8,7 @@ import keras
 from keras_attention import metrics
 from keras_attention.corpora import AlignedPair, Batches, Pair
 from keras_attention.plotting import merge_tokens
-from keras_attention.text import normalize, split_words
+from keras_attention.text import caseless
 from keras_attention.training import compile_for_training
 
 if TYPE_CHECKING:  # scoring needs no loading or saving
@@ -128,7 +128,7 @@ def _translated(translator, batches, batch_size, options):
 
 def _bleu(hypotheses, references):
     """Return `Bleu` of translations."""
-    normalized = [[normalize(text) for text in texts] for texts in (hypotheses, references)]
+    normalized = [[caseless(text) for text in texts] for texts in (hypotheses, references)]
     return Bleu(metrics.bleu(hypotheses, references), metrics.bleu(*normalized, normalized=True))
 
 
@@ -149,7 +149,7 @@ def bleu_by_length(
     Raises:
         ValueError: there are no pairs.
     """
-    lengths = [len(split_words(pair.context)) for pair in pairs]
+    lengths = [len(caseless(pair.context).split()) for pair in pairs]
     ranges = metrics.length_ranges(lengths, max(30, -(-len(pairs) // 20)))
     counts, scores = [], []
     for shortest, longest in ranges:
@@ -157,8 +157,8 @@ def bleu_by_length(
         counts.append(len(rows))
         scores.append(
             metrics.bleu(
-                [normalize(hypotheses[row]) for row in rows],
-                [normalize(pairs[row].target) for row in rows],
+                [caseless(hypotheses[row]) for row in rows],
+                [caseless(pairs[row].target) for row in rows],
                 normalized=True,
             ).value
         )

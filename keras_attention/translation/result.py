@@ -63,7 +63,8 @@ class Candidate:
 class Translation:
     """A translated sentence and its attention weights.
 
-    Printed, it shows the source, the text and whether it ended.
+    Printed, it shows the source, the text and whether it ended. Two are equal if their sentences
+    are, whatever their weights.
 
     Attributes:
         source: the sentence as given.
@@ -92,12 +93,14 @@ class Translation:
     text: str
     context_tokens: tuple[str, ...] = field(repr=False)
     target_tokens: tuple[str, ...] = field(repr=False)
-    weights: dict[str, list[np.ndarray]] = field(repr=False)
+    weights: dict[str, list[np.ndarray]] = field(repr=False, compare=False)
     unknown: tuple[int, ...] = field(repr=False)
     finished: bool
     candidates: tuple[Candidate, ...] = field(default=(), repr=False)
-    context_groups: tuple[Sequence[int], ...] | None = field(default=None, repr=False)
-    target_groups: tuple[Sequence[int], ...] | None = field(default=None, repr=False)
+    context_groups: tuple[Sequence[int], ...] | None = field(
+        default=None, repr=False, compare=False
+    )
+    target_groups: tuple[Sequence[int], ...] | None = field(default=None, repr=False, compare=False)
     parts: tuple["Translation", ...] = field(default=(), repr=False)
     languages: tuple[str, str] = field(default=("context", "target"), repr=False)
     context_ids: tuple[int, ...] = field(default=(), repr=False)

@@ -448,7 +448,7 @@ class Translator:
             ),
             context_groups=tuple(self.context_vocabulary.word_groups(context)),
             target_groups=tuple(self.target_vocabulary.word_groups(target)),
-            languages=tuple(self.config.get("languages", ("context", "target"))),
+            languages=tuple(self.config.get("languages") or ("context", "target")),
             context_ids=tuple(map(self.context_vocabulary.id_of, context)),
             target_ids=tuple(ids),
             align=self.align,

@@ -103,3 +103,13 @@ def test_a_fingerprint_knows_sentences_and_order():
     assert corpora.fingerprint(list(PAIRS)) == same
     assert corpora.fingerprint(PAIRS[::-1]) != same
     assert corpora.fingerprint([Pair(pair.target, pair.context) for pair in PAIRS]) != same
+
+
+def test_sentences_of_another_script_are_told_apart():
+    words = np.random.default_rng(0).integers(10, size=(600, 5))
+    pairs = [
+        Pair(" ".join("абвгдежзик"[n] for n in row), " ".join("abcdefghij"[n] for n in row))
+        for row in words
+    ]
+    parts = corpora.split(pairs, (0.5, 0.25, 0.25))
+    assert all(len(part) > 100 for part in parts)

@@ -18,6 +18,7 @@ pytest.importorskip("tensorflow")
 from keras_attention import corpora, runs
 from keras_attention.corpora import Pair
 from keras_attention.distribution import Distribution
+from keras_attention.runs.run import _sample
 from keras_attention.runs.settings import Settings
 from keras_attention.storage import locked, memory, sha256_of
 from keras_attention.text import normalize
@@ -510,3 +511,24 @@ def test_a_run_that_diverges_stops_and_says_at_which_step(tiny_run, tmp_path):
     message = r"diverged: the loss is (nan|inf) at step \d+\. Try a smaller learning rate"
     with pytest.raises(ValueError, match=message):
         runs.train(tiny_run.train, tiny_run.validation, tmp_path / "run", settings, verbose=0)
+
+
+@pytest.mark.parametrize(("count", "number"), [(199, 100), (10, 10), (7, 10), (1199, 1000)])
+def test_a_sample_reaches_from_the_first_pair_to_the_last_ones(count, number):
+    sample = _sample(list(range(count)), number)
+    assert len(sample) == min(count, number)
+    assert (sample[0], len(set(sample))) == (0, len(sample))
+    assert sample[-1] >= count - 1 - count / number
+    assert _sample([1, 2], 0) == []
+
+
+def test_only_corpora_with_a_name_say_their_languages(tiny_run, tmp_path):
+    for source, languages in (
+        ("bundled", ("Spanish", "English")),
+        ("a.tsv", ("context", "target")),
+    ):
+        folder = tmp_path / source
+        settings = replace(tiny_run.settings, epochs=1, steps=1)
+        arguments = tiny_run.train, tiny_run.validation, folder, settings
+        translator = runs.train(*arguments, sources={"corpus": source}, verbose=0)
+        assert translator("casa").languages == languages

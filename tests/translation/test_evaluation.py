@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_attention import metrics
+from keras_attention.corpora import Pair
 from keras_attention.corpora.grammar import AlignedPair
 from keras_attention.text import Vocabulary, normalize
 from keras_attention.translation import evaluation
@@ -99,3 +100,11 @@ def test_bleu_by_length_scores_each_range_apart():
     assert (ranges, counts) == ([(2, 2), (3, 4)], [31, 38])
     assert scores[0] == pytest.approx(100)
     assert scores[1] < 20
+
+
+def test_a_language_of_another_script_has_a_score():
+    pairs = [Pair("uno", "он видит большой синий дом")]
+    for text, low, high in (("Он видит большой синий дом", 99, 101), ("нет лес дым дуб ель", 0, 1)):
+        _, counts, (score,) = evaluation.bleu_by_length([text], pairs)
+        assert counts == [1]
+        assert low <= score <= high

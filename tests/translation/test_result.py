@@ -215,3 +215,12 @@ def test_axes_have_the_names_of_the_languages():
         ax = named.plot(of="encoder")
         assert (ax.get_xlabel(), ax.get_ylabel()) == (names[0], names[0])
         plt.close("all")
+
+
+def test_translations_may_be_compared_and_kept_in_a_set():
+    weights = {"cross_attention": [np.eye(2)]}
+    one, same, other = (
+        Translation("a", text, ("a", "."), (text, "."), weights, (), True) for text in "bbc"
+    )
+    assert one == same != other
+    assert {one, same, other} == {one, other}
