@@ -964,7 +964,8 @@ steps, epochs = 100, 4  # for "spa-eng" the tutorial takes 100 steps and up to 1
 settings = runs.Settings(
     model="rnn", attention="global", units=UNITS, steps=steps, epochs=epochs, learning_rate=3e-3
 )
-translator = runs.ensure(train, validation[:200], "runs/rnn", settings, verbose=2)
+sources = {"corpus": CORPUS}  # names the languages in pictures
+translator = runs.ensure(train, validation[:200], "runs/rnn", settings, sources=sources, verbose=2)
 translation = Translator.load("runs/rnn")("Los niños comen el pan.")
 print(translation.text)
 translation.plot()

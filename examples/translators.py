@@ -100,7 +100,10 @@ def make(name, train_pairs, validation_pairs, folder, out, seed, changes):
 
     print(f"{name}: {TRANSLATORS[name]}, {len(train_pairs):,} training pairs")
     settings = runs.Settings(**{**RECIPES[name], "seed": seed, **changes})
-    trained = runs.ensure(train_pairs, validation_pairs, folder, settings, verbose=verbosity())
+    sources = {"corpus": "spa-eng"}
+    trained = runs.ensure(
+        train_pairs, validation_pairs, folder, settings, sources=sources, verbose=verbosity()
+    )
     card = {**SOURCE, **trained.config}
     vocabularies = trained.context_vocabulary, trained.target_vocabulary
     builder = runs.builder_of(settings, *vocabularies)

@@ -89,7 +89,10 @@ def _learn(sentence, plot, out):
         print(f"Found the model of an earlier demo in {out}; delete it to train again.")
     else:
         print(f"Training {settings.epochs} epochs of {settings.steps} batches: {DEMO_TIME}.")
-    translator = runs.ensure(parts.train, parts.validation, out, settings, verbose=verbosity())
+    sources = {"corpus": "bundled"}
+    translator = runs.ensure(
+        parts.train, parts.validation, out, settings, sources=sources, verbose=verbosity()
+    )
     print(f"Scoring {len(parts.test):,} held-out sentences …")
     print_report(evaluation.evaluate(translator, parts.test))
     rates = evaluation.alignment_error_rates(translator, parts.test)

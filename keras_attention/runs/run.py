@@ -82,10 +82,11 @@ def train(
         validation_pairs: likewise; they decide which epoch is the best and when to stop.
         folder: folder for all results of the run.
         settings: `Settings`.
-        sources: where the pairs came from, texts or None by name; saved with the run.
+        sources: where the pairs came from, texts or None by name; saved with the run. With the
+            `"corpus"` `"spa-eng"` or `"bundled"`, pictures name the languages.
         resume: whether to continue an interrupted run from its last finished epoch. Settings and
             pairs must be the same; the number of epochs may differ, unless the learning rate
-            depends on it.
+            depends on it, by its decay or by a warm-up that was not given.
         watched: sentences to translate and draw after every epoch, in the folder `watched`.
         bleu_sample: number of validation pairs to score by BLEU after every epoch; 0: none. See
             `keras_attention.runs.callbacks.TranslateEachEpoch`.
