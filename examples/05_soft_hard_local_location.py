@@ -222,9 +222,7 @@ wanted = local_lookup(zeros, np.zeros((1, 8, 1), "float32"), [[3.6]], 2, favour=
 if np.allclose(answer, ops.convert_to_numpy(wanted)[0, 0], atol=1e-3):
     print(f"Right. The four weights sum to {np.sum(answer):.3f}.")
 else:
-    print(
-        "Not yet. Seen is what lies at most 2 from 3.6; the Gaussian has the deviation D / 2 = 1."
-    )
+    print("Not yet. Seen is what lies at most 2 from 3.6; the standard deviation is D / 2 = 1.")
 
 # %% [markdown]
 # <details><summary>Answer</summary>
@@ -640,7 +638,7 @@ assert far[[0, 1, 2, 3, 4, 5, 7]].max() < 0.6
 # neighbours, and the keys do not help to choose. One query, number 6, is lost: its centre lies at
 # the other end, beyond the last cell. The gradient reaches a centre through the positions of its
 # window only. Once the right one is outside, nothing pulls the centre back. Which queries are lost
-# is chance: another seed has lost two.
+# is chance: with another seed there were two.
 #
 # ### Every attention on every task
 

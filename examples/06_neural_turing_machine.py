@@ -807,14 +807,14 @@ plt.show()
 of_machine, of_lstm = (dict(zip(LENGTHS, shares, strict=True)) for shares in errors.values())
 assert of_machine[LONGEST] < 0.5
 assert of_lstm[LONGEST] > 20
-assert of_machine[15] < 1  # how far beyond depends on the start
+assert of_machine[15] < 1  # how far beyond depends on the seed
 assert of_lstm[15] > 30
 
 # %% [markdown]
-# How far it goes depends on the random numbers it starts with. Of six starts, this one among them,
-# all copy 15 vectors with at most 0.2 % of the bits wrong. Four go on to 30 vectors, with at most
-# 4.2 % wrong. In two the error is 16 and 23 % at 20 vectors, and about 40 % at 30; the LSTM has 45
-# to 47 % at 20, with every start.
+# How far it goes depends on the random seed. With each of six seeds, the one above among them, at
+# most 0.2 % of the bits of 15 vectors are wrong. With four of them, at most 4.2 % of 30 vectors are.
+# With the other two, 16 and 23 % of 20 vectors are wrong, and 44 and 40 % of 30. The LSTM has 45 to
+# 47 % at 20, with every seed.
 #
 # ## The tape
 #

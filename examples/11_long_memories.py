@@ -1085,7 +1085,7 @@ assert spelled["even shares"] < 0.2
 # %% [markdown]
 # The rows of this map are like the weights of an attention, and mean the same: where a label looks.
 # They differ from soft attention in two ways. Each path is *monotone*: in it, a later label never comes
-# before an earlier one. (A row adds up many paths, so rows may overlap.) And they are *hard* with a tractable sum: the model does not mix frames, it mixes
+# before an earlier one. (A row is a sum over many paths, so rows may overlap.) And they are *hard* with a tractable sum: the model does not mix frames, it mixes
 # whole paths, each of which chooses, so that it needs neither samples nor a baseline
 # ([notebook 5](05_soft_hard_local_location.ipynb) has the hard attention that does).
 #

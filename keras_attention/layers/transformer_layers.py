@@ -281,7 +281,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         if memory is None and attention_mask is not None:
             raise ValueError(
                 "attention_mask is for the memory, and there is none; the tokens of x need no "
-                "mask, since padding follows them"
+                f"mask, since padding follows them; got a mask {tuple(attention_mask.shape)}"
             )
         if (memory is None) != (self.cross_attention is None):
             expected = "no memory" if self.cross_attention is None else "a memory (B, S, E)"

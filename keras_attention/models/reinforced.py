@@ -107,8 +107,9 @@ class Reinforced(keras.Model):
         sample_weight: Array | None = None,
         training: bool = True,
     ) -> Array:
-        if self._compile_loss is not None:
-            raise ValueError("Reinforced has a loss of its own; compile it without one")
+        if self.loss is not None:
+            message = "Reinforced has a loss of its own; compile it without one"
+            raise ValueError(f"{message}, got {self.loss!r}")
         sample_weight = _of_labels(sample_weight, y)
         losses = _sums(_crossentropies(y, y_pred["logits"]), sample_weight)
         costs = (
@@ -162,8 +163,11 @@ def _of_labels(sample_weight, labels):
         return None
     if len(labels.shape) == 2 and len(sample_weight.shape) == 1:
         sample_weight = ops.expand_dims(sample_weight, -1)
-    sizes, got = tuple(labels.shape[1:]), tuple(sample_weight.shape[1:])
-    if got != sizes and (got != (1,) or len(sizes) != 1) and None not in (*sizes, *got):
+    sizes, got = labels.shape[1:], sample_weight.shape[1:]
+    fits = len(sizes) == len(got) and all(
+        one in (other, 1, None) or other is None for one, other in zip(got, sizes, strict=True)
+    )
+    if not fits:
         raise ValueError(
             f"sample_weight must have the shape of the labels {tuple(labels.shape)}, or (B,), got "
             f"{tuple(sample_weight.shape)}"
