@@ -689,7 +689,7 @@ def test_a_translation_that_stops_at_its_limit_says_so(run, tiny_run):
     sentence = tiny_run.train[0].context
     status, _, errors = run("translate", str(tiny_run.folder), sentence, "--max-length", "1")
     assert status == 0
-    assert "stopped after 1 tokens, before the end: --max-length allows more" in errors
+    assert "stopped after 1 token, before the end: --max-length allows more" in errors
 
 
 # Help

@@ -209,8 +209,4 @@ def _print(translation, as_json, n_best):
     else:
         print(printable(translation.text))
     if not translation.finished and not as_json:
-        print(
-            f"stopped after {len(translation.target_tokens)} tokens, before the end: "
-            "--max-length allows more",
-            file=sys.stderr,
-        )
+        print(f"{translation.remark_on_end}: --max-length allows more", file=sys.stderr)

@@ -139,6 +139,16 @@ class Translation:
         return f"the model does not know {named}{more}" if words else ""
 
     @property
+    def remark_on_end(self) -> str:
+        """A remark on sentences that the length limit cut off; empty if all ended before it."""
+        cut = [each for each in self.sentences if not each.finished]
+        if not cut:
+            return ""
+        of_parts = f"{len(cut)} of {len(self.parts)} parts " if self.parts else ""
+        tokens = len(cut[0].target_tokens)
+        return f"{of_parts}stopped after {tokens} token{'s' * (tokens != 1)}, before the end"
+
+    @property
     def attention(self) -> np.ndarray:
         """The weights as one matrix (T, S): the mean over heads and layers."""
         self._check_whole()

@@ -146,8 +146,8 @@ def _remarks(translation):
         remarks.append("The model writes nothing for this.")
     if translation.unknown_words:
         remarks.append(sentence_of(translation.remark_on_unknown))
-    if not translation.finished:
-        remarks.append(f"Stopped after {len(translation.target_tokens)} tokens, before the end.")
+    if translation.remark_on_end:
+        remarks.append(sentence_of(translation.remark_on_end))
     if translation.parts:
         remarks.append(f"The text was translated in {len(translation.parts)} parts.")
     if not translation.sentences[0].weights:
@@ -233,7 +233,7 @@ def build_page(translator: "Translator") -> "gradio.Blocks":
     gradio = _gradio()
 
     def show(sentence, beam, temperature, seed):
-        given = answer(translator, sentence, beam, temperature, int(seed or 0))
+        given = answer(translator, sentence or "", beam, temperature, int(seed or 0))
         return given.html, given.view
 
     def choose(beam, temperature):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from dataclasses import replace
 
 import keras
 import numpy as np
@@ -15,7 +16,7 @@ from keras_attention.plotting import merge_words
 from keras_attention.storage import memory, written_whole
 from keras_attention.text import SPECIAL_WORDS, Vocabulary, WordPieces, normalize
 from keras_attention.translation import folders
-from keras_attention.translation.result import Translation, mean_attention
+from keras_attention.translation.result import Translation, joined, mean_attention
 from keras_attention.translation.translator import Translator
 from tests.conftest import change_config, sign_files
 
@@ -263,6 +264,16 @@ def test_unknown_words_of_a_text_are_counted_through_its_parts(translator):
     whole = translator("casa " * 61 + "zzyzx xyzzy casa", max_length=3)
     assert [len(part.context_tokens) for part in whole.parts] == [64, 4]
     assert [whole.context_tokens[place] for place in whole.unknown] == ["zzyzx", "xyzzy"]
+
+
+def test_a_text_says_how_many_of_its_parts_the_limit_cuts_off(translator):
+    text = translator("casa " * 130, max_length=1)
+    assert text.remark_on_end == "3 of 3 parts stopped after 1 token, before the end"
+    assert text.parts[0].remark_on_end == "stopped after 1 token, before the end"
+    ended = [replace(part, finished=True) for part in text.parts]
+    assert joined(text.source, ended).remark_on_end == ""
+    said = joined(text.source, [*ended[:2], text.parts[2]]).remark_on_end
+    assert said == "1 of 3 parts stopped after 1 token, before the end"
 
 
 def test_a_text_in_parts_is_drawn_part_by_part(translator):
