@@ -101,6 +101,7 @@ WRONG = [
     ((*TRAIN, "small.tsv", "--validation", "no-tab.tsv"), "no-tab.tsv, line 7"),
     (("evaluate", "RUN", "--corpus", "latin.tsv"), "latin.tsv, line 5 is not UTF-8"),
     (("evaluate", "RUN", "--corpus", "long.tsv"), "at most 64 tokens, got 71.*'yes yes"),
+    ((*EVALUATE, "--part", "held-out"), "what .* did not learn from is .* --part test"),
     # Settings
     ((*TRAIN, *SMALL, "--attention", "none"), "one of multi_head, global, .*, got 'none'"),
     ((*TRAIN, *SMALL, "--attention", "local-m"), "one of multi_head, .*, got 'local_m'"),
@@ -535,6 +536,21 @@ def test_scores_are_printed_and_hypotheses_written(run, tiny_run, tmp_path):
     lines = (tmp_path / "deep" / "hypotheses.txt").read_text(encoding="utf-8").splitlines()
     assert lines == expected
     assert files(tmp_path) == ["deep", "deep/hypotheses.txt"]
+
+
+def test_pairs_that_a_translator_learned_from_are_told_apart(run):
+    pairs = "Tom has lost his job.\tTom perdió su trabajo.\nI know.\tYa lo sé.\n"
+    Path("pairs.tsv").write_text(pairs, encoding="utf-8")
+    evaluate = ("evaluate", "spa-eng", "--corpus", "pairs.tsv")
+    status, out, errors = run(*evaluate)
+    assert (status, out.splitlines()[0]) == (0, "2 sentence pairs")
+    assert "spa-eng learned from most of these pairs, so its scores are too high" in errors
+    status, out, errors = run(*evaluate, "--part", "held-out")
+    assert (status, errors, out.splitlines()[0]) == (0, "", "1 sentence pair")
+    Path("pairs.tsv").write_text(pairs.splitlines()[1], encoding="utf-8")
+    status, _, errors = run(*evaluate, "--part", "held-out")
+    assert_one_line(status, errors)
+    assert "pairs.tsv has none of the pairs of spa-eng that were held out" in errors
 
 
 def test_training_leaves_one_folder_and_says_how_to_go_on(run, tiny_run, tmp_path):

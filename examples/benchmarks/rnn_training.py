@@ -35,7 +35,7 @@ def figures(raw):
     return [
         *training.against(raw, training.PLAIN, (2.5, 4)),
         *training.against(raw, training.PLAIN_OUR_LOSS, (2.5, 4)),
-        *training.against(raw, training.TORCH, (1.3, 2)),
+        *training.against(raw, training.TORCH, (1.3, 2), bar_of_thirds=(1.3, 1.6)),
         *training.against(raw, training.TORCH_BFLOAT16),
         *training.against(raw, training.RETURNED),
         *training.against(raw, training.WITH_XLA),

@@ -31,7 +31,7 @@ def measure(options, progress):
 def figures(raw):
     """Hold what was measured to its bars."""
     return [
-        *training.against(raw, training.TORCH, (1.2, 2)),
+        *training.against(raw, training.TORCH, (1.2, 2), bar_of_thirds=(1.4, 2)),
         *training.against(raw, training.HUB, (1.5, 3)),
         *training.against(raw, training.TORCH_BFLOAT16),
         *training.against(raw, training.WITH_XLA),

@@ -1,5 +1,6 @@
 """`keras-attention evaluate`: the scores of a translator."""
 
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,9 @@ from keras_attention.cli.options import (
     MaxLength,
     Runtime,
 )
+from keras_attention.menu import TRANSLATORS
+
+HELD_OUT = "held-out"
 
 
 def evaluate(
@@ -25,7 +29,11 @@ def evaluate(
     ],
     chosen: Chosen = DEFAULT,
     part: Annotated[
-        str, typer.Option(help="`all` of the corpus, or its `train`, `validation` or `test` part.")
+        str,
+        typer.Option(
+            help="`all` of the corpus; its `train`, `validation` or `test` part, as `train` "
+            "splits it; or `held-out`, what the translators of the package were scored on."
+        ),
     ] = "all",
     hypotheses: Annotated[
         Path | None,
@@ -42,13 +50,21 @@ def evaluate(
     from keras_attention.translation import evaluation
     from keras_attention.translation.translator import Translator
 
-    if part not in ("all", *corpora.Split._fields):
-        choices = ", ".join(("all", *corpora.Split._fields))
-        raise ValueError(f"--part must be one of {choices}, got {part!r}")
+    parts = ("all", *corpora.Split._fields, HELD_OUT)
+    if part not in parts:
+        raise ValueError(f"--part must be one of {', '.join(parts)}, got {part!r}")
     decoding.check_options(max_length=max_length, beam=beam, length_penalty=length_penalty)
     pairs = corpora.load(corpus)
-    if part != "all":
+    if part == HELD_OUT:
+        pairs = held_out(pairs, corpus, chosen)
+    elif part != "all":
         pairs = getattr(corpora.split(pairs), part)
+    if chosen in TRANSLATORS and 0 < len(corpora.held_out(pairs)) < len(pairs):
+        print(
+            f"{chosen} learned from most of these pairs, so its scores are too high: "
+            f"--part {HELD_OUT} has those that it did not see",
+            file=sys.stderr,
+        )
     translator = backend.without_compiling(Translator.load(chosen), pairs, runtime)
     with storage.written_whole(hypotheses) if hypotheses else nullcontext() as path:
         report = evaluation.evaluate(
@@ -62,5 +78,24 @@ def evaluate(
         )
         if path:
             path.write_text("".join(f"{h}\n" for h in report.hypotheses), encoding="utf-8")
-    print(f"{len(pairs):,} sentence pairs")
+    print(f"{len(pairs):,} sentence pair{'s' * (len(pairs) != 1)}")
     print_report(report)
+
+
+def held_out(pairs, corpus, chosen):
+    """Return the pairs of a corpus that a translator of the package was scored on.
+
+    Raises:
+        ValueError: it is another translator, or there are none.
+    """
+    from keras_attention import corpora
+
+    if chosen not in TRANSLATORS:
+        raise ValueError(
+            f"--part {HELD_OUT} is for {' and '.join(TRANSLATORS)}; what {chosen} did not learn "
+            "from is the test part of its corpus: --part test"
+        )
+    found = corpora.held_out(pairs)
+    if not found:
+        raise ValueError(f"{corpus} has none of the pairs of spa-eng that were held out")
+    return found

@@ -3,6 +3,7 @@
 from keras_attention.corpora.alignments import aligned
 from keras_attention.corpora.batches import ROWS, Batches
 from keras_attention.corpora.grammar import AlignedPair, Grammar
+from keras_attention.corpora.held_out import held_out
 from keras_attention.corpora.joining import join_pairs
 from keras_attention.corpora.plans import Plan
 from keras_attention.corpora.shapes import BUCKETS, LONGEST, MOST_SHAPES, bucket_of, fit_shapes
@@ -28,6 +29,7 @@ __all__ = [
     "read_pairs",
     "Split",
     "split",
+    "held_out",
     "fingerprint",
     "BUCKETS",
     "LONGEST",

@@ -1,11 +1,11 @@
 """Gold word alignments of sentence pairs, made by hand and kept without the sentences."""
 
-import hashlib
 from collections.abc import Iterable
 from functools import cache
 
 from keras_attention.corpora.grammar import AlignedPair
 from keras_attention.corpora.sources import Pair
+from keras_attention.corpora.splits import digest
 from keras_attention.storage import bundled
 
 
@@ -22,12 +22,8 @@ def aligned(pairs: Iterable[Pair]) -> list[AlignedPair]:
         Those that are aligned, in their order, with their links.
     """
     links = _links()
-    known = ((pair, links.get(_hash(pair))) for pair in pairs)
+    known = ((pair, links.get(digest(pair))) for pair in pairs)
     return [AlignedPair(pair.context, pair.target, found) for pair, found in known if found]
-
-
-def _hash(pair):
-    return hashlib.sha256(f"{pair.target}\t{pair.context}".encode()).hexdigest()
 
 
 @cache
@@ -37,6 +33,6 @@ def _links():
     lines = path.read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
     return {
-        digest: tuple(tuple(map(int, link.split("-"))) for link in links.split())
-        for digest, links in rows
+        of_pair: tuple(tuple(map(int, link.split("-"))) for link in links.split())
+        for of_pair, links in rows
     }

@@ -1,4 +1,4 @@
-"""Split a corpus without a leak, and identify a corpus by its hash."""
+"""Split a corpus without a leak, and identify a corpus or a pair by its hash."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -48,16 +48,21 @@ def split(
         parent[high] = low  # the smallest sentence becomes the root
     parts = Split([], [], [])
     for pair, (one, _) in zip(pairs, ends, strict=True):
-        digest = hashlib.sha256("\t".join(root(one)).encode()).digest()
-        place = int.from_bytes(digest[:8], "big") / 2**64
+        of_group = hashlib.sha256("\t".join(root(one)).encode()).digest()
+        place = int.from_bytes(of_group[:8], "big") / 2**64
         side = 0 if place < shares[0] else 1 if place < shares[0] + shares[1] else 2
         parts[side].append(pair)
     return parts
 
 
+def digest(pair: Pair | AlignedPair) -> str:
+    """Return a hash of a pair, by which it is known without its sentences."""
+    return hashlib.sha256(f"{pair.target}\t{pair.context}".encode()).hexdigest()
+
+
 def fingerprint(pairs: Iterable[Pair | AlignedPair]) -> str:
     """Return a hash of the sentences of a corpus, which depends on their order."""
-    digest = hashlib.sha256()
+    total = hashlib.sha256()
     for pair in pairs:
-        digest.update(f"{pair.target}\t{pair.context}\n".encode())
-    return digest.hexdigest()
+        total.update(f"{pair.target}\t{pair.context}\n".encode())
+    return total.hexdigest()
