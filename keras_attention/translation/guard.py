@@ -6,6 +6,7 @@ from typing import Any
 
 MOST_BYTES = 65_536  # of a request; a text to translate is far shorter
 SECONDS = 10  # in which a request must have arrived
+WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")  # methods that need no length
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -15,8 +16,8 @@ Send = Callable[[Message], Awaitable[None]]
 class Guard:
     """ASGI middleware: refuse what a page for sentences has no use for.
 
-    An upload has the answer 403. A request that does not say its length has 411, and one of more
-    than `most_bytes` has 413. A request that has not arrived in time has 408. After each of these
+    An upload has the answer 403. A request that does not say its length, or comes in chunks, has
+    411, and one of more than `most_bytes` has 413. A request that has not arrived in time has 408. After each of these
     the connection is closed.
 
     Args:
@@ -29,7 +30,7 @@ class Guard:
         self.app, self.most_bytes, self.seconds = app, most_bytes, seconds
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] not in ("GET", "HEAD", "OPTIONS"):
+        if scope["type"] == "http":
             refusal = self._refusal(scope)
             if refusal:
                 await _refuse(send, *refusal)
@@ -41,8 +42,11 @@ class Guard:
         """Return the status and the reason with which to refuse a request, or None."""
         if scope["path"].rstrip("/").endswith("/upload"):
             return 403, "This page takes no files."
-        length = dict(scope["headers"]).get(b"content-length", b"")
-        if not length.isdigit():
+        headers = dict(scope["headers"])
+        length = headers.get(b"content-length", b"")
+        if not length and scope["method"] in WITHOUT_BODY:
+            length = b"0"
+        if not length.isdigit() or b"transfer-encoding" in headers:  # chunks overrule a length
             return 411, "A request must say its length."
         if int(length) > self.most_bytes:
             return 413, f"A request has at most {self.most_bytes:,} bytes, got {int(length):,}."

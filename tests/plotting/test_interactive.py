@@ -103,15 +103,23 @@ def test_it_is_written_whole_or_not_at_all(tmp_path):
     [
         ({"layers": ()}, "at least one layer"),
         ({"queries": Side("translation", ())}, "expected tokens on both sides"),
-        ({"layers": [np.ones((T, S))]}, r"\(H, T, S\) = \(H, 2, 5\), got \(2, 5\)"),
+        ({"layers": [np.ones((T, S))]}, r"\(H, T, S\) = \(H, 2, 5\) .*, got \(2, 5\)"),
         ({"layers": [np.ones((H, S, T))]}, r"got \(3, 5, 2\)"),
         ({"layers": [np.full((H, T, S), np.nan)]}, "numbers from 0 to 1"),
         ({"layers": [np.full((H, T, S), -0.1)]}, "numbers from 0 to 1"),
+        ({"layers": [np.ones((0, T, S))]}, r"at least one head, got \(0, 2, 5\)"),
+        ({"queries": Side("translation", ("eat", "[END]"), [[0, 5]])}, "positions 0 to 1"),
     ],
 )
 def test_weights_that_do_not_fit_are_an_error(changes, message):
     with pytest.raises(ValueError, match=message):
         view(panel(**changes))
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("-inf")])
+def test_a_score_that_json_cannot_hold_is_an_error(score):
+    with pytest.raises(ValueError, match=f"must be a finite number, got {score}"):
+        view(candidates=[("eat", score)])
 
 
 def test_a_view_of_nothing_is_an_error():

@@ -153,6 +153,28 @@ def test_a_cell_of_the_matrix_says_its_weight(browser):
     assert said(browser).startswith("“I” attends to “[START]”") or said(browser) == ""
 
 
+def test_the_matrix_of_every_head_has_one_scale(browser):
+    assert not find(browser, "#scale")[0].is_displayed()
+    choose(browser, "mode", "matrix")
+    for head in ("1", "2"):
+        choose(browser, "head", head)
+        assert find(browser, "#darkest")[0].text == percent(max(w.max() for w in WEIGHTS))
+
+
+def test_columns_of_a_sentence_that_is_read_from_the_right_begin_there(chromium, tmp_path):
+    keys = Side("sentence", ("من", "می\u200cخواهم", "بروم"))
+    weights = np.array([[[0.8, 0.15, 0.05]]])
+    panel = Panel("translation → sentence", Side("translation", ("go",)), keys, [weights])
+    View([panel], source="", text="").save(tmp_path / "view.html")
+    chromium.get((tmp_path / "view.html").as_uri())
+    choose(chromium, "mode", "matrix")
+    first, _, last = find(chromium, "#picture .keys li")
+    assert first.location["x"] > last.location["x"]
+    canvas = find(chromium, "#picture canvas")[0]
+    hover(chromium, canvas, canvas.size["width"] // 2 - 8, 0)
+    assert said(chromium) == "“go” attends to “من”: 80 %"
+
+
 def test_a_word_that_is_held_stays_until_it_is_let_go(browser):
     word(browser, "queries", 1).click()
     held = said(browser)

@@ -56,13 +56,21 @@ def test_a_long_request_is_refused_before_it_is_read():
     assert answered(headers=headers) == (413, "A request has at most 7 bytes, got 8.")
 
 
-@pytest.mark.parametrize("headers", [[], [(b"content-length", b"-1")]])
+CHUNKS = (b"transfer-encoding", b"chunked")
+
+
+@pytest.mark.parametrize("headers", [[], [(b"content-length", b"-1")], [*JSON, CHUNKS], [CHUNKS]])
 def test_a_request_must_say_its_length(headers):
     assert answered(headers=headers) == (411, "A request must say its length.")
 
 
 def test_a_page_is_given_without_a_length():
     assert answered(method="GET", headers=[], parts=(b"",)) == (200, "")
+
+
+def test_a_request_for_a_page_has_no_endless_body():
+    refused = 411, "A request must say its length."
+    assert answered(method="GET", headers=[CHUNKS]) == refused
 
 
 def test_a_request_that_does_not_end_is_refused():

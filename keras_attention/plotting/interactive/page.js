@@ -52,6 +52,17 @@
     return mean;
   }
 
+  // The largest weight of all layers and heads: the colours of two of them can then be compared.
+  const largestOf = new Map();
+
+  function largest(panel) {
+    if (!largestOf.has(panel)) {
+      const each = panel.layers.map((layer) => numbers(layer).reduce((a, b) => Math.max(a, b), 0));
+      largestOf.set(panel, Math.max(...each));
+    }
+    return largestOf.get(panel);
+  }
+
   // Tokens as words: the weights on the pieces of a word are added, those of its pieces averaged.
   function merge(matrix, panel) {
     const [rows, columns] = [panel.queries.groups, panel.keys.groups];
@@ -137,6 +148,7 @@
     shown.queries = words(panel.queries, merging);
     shown.keys = words(panel.keys, merging);
     [shown.rows, shown.columns] = [shown.queries.length, shown.keys.length];
+    shown.runsLeft = panel.keys.runsLeft;
     const canvas = document.createElement("canvas");
     canvas.setAttribute("aria-hidden", "true"); // what it shows is said by #says, word by word
     const [queries, keys] = [list("queries", panel.queries.name), list("keys", panel.keys.name)];
@@ -162,9 +174,16 @@
     const panel = data.panels[controls.panel.value];
     const matrix = chosen(panel);
     shown.matrix = controls.merged.checked ? merge(matrix, panel) : matrix;
+    // The weights of pieces are added, so a word may have more than any piece
+    shown.darkest = shown.matrix.reduce((a, b) => Math.max(a, b), Math.max(largest(panel), 1e-9));
+    byId("scale").hidden = controls.mode.value !== "matrix";
+    byId("darkest").textContent = percent(shown.darkest);
     shown.pixels = null;
     layOut();
   }
+
+  // The place of a column: a sentence that is read from the right has its first word there.
+  const placeOf = (column) => (shown.runsLeft ? shown.columns - 1 - column : column);
 
   function cell() {
     const room = picture.clientWidth - (lists.queries[0] ? 190 : 0);
@@ -184,7 +203,7 @@
       });
       lists.keys.forEach((button, i) => {
         button.style.fontSize = `${Math.min(15, size)}px`;
-        button.parentElement.style.left = `${(i + 0.7) * size}px`;
+        button.parentElement.style.left = `${(placeOf(i) + 0.7) * size}px`;
       });
     } else {
       canvas.style.width = "100%";
@@ -252,11 +271,12 @@
   // The matrix with a pixel a cell, made once for each choice: 40,000 cells follow the pointer.
   function pixels(color) {
     if (shown.pixels?.color !== color) {
-      const darkest = shown.matrix.reduce((a, b) => Math.max(a, b), 1e-9);
       const image = new ImageData(shown.columns, shown.rows);
       const channels = color.split(",").map(Number);
       shown.matrix.forEach((share, i) => {
-        image.data.set([...channels, (255 * share) / darkest], 4 * i);
+        const column = i % shown.columns;
+        const alpha = (255 * share) / shown.darkest;
+        image.data.set([...channels, alpha], 4 * (i - column + placeOf(column)));
       });
       const canvas = new OffscreenCanvas(shown.columns, shown.rows);
       canvas.getContext("2d").putImageData(image, 0, 0);
@@ -286,7 +306,7 @@
     context.strokeStyle = style.getPropertyValue("--held");
     context.lineWidth = 1.5;
     if (row !== undefined) context.strokeRect(0.75, row * size, width - 1.5, size);
-    if (column !== undefined) context.strokeRect(column * size, 0.75, size, height - 1.5);
+    if (column !== undefined) context.strokeRect(placeOf(column) * size, 0.75, size, height - 1.5);
   }
 
   function sentence(row, column) {
@@ -327,7 +347,8 @@
     if (controls.mode.value !== "matrix" || event.target !== lists.canvas) return null;
     const size = lists.canvas.clientWidth / shown.columns;
     const within = (x, count) => Math.max(0, Math.min(Math.floor(x / size), count - 1));
-    return { row: within(event.offsetY, shown.rows), column: within(event.offsetX, shown.columns) };
+    const column = placeOf(within(event.offsetX, shown.columns));
+    return { row: within(event.offsetY, shown.rows), column };
   }
 
   const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -351,8 +372,9 @@
     if (event.key === "Escape") return point(wordAt(event.target) || null);
     const at = wordAt(event.target);
     if (!at || event.altKey || event.ctrlKey || event.metaKey) return undefined;
+    const right = shown.runsLeft ? -1 : 1;
     const along = controls.mode.value === "matrix" && at.side === "keys"
-      ? { ArrowLeft: -1, ArrowRight: 1 } : { ArrowUp: -1, ArrowDown: 1 };
+      ? { ArrowLeft: -right, ArrowRight: right } : { ArrowUp: -1, ArrowDown: 1 };
     const last = lists[at.side].length - 1;
     const other = at.side === "queries" ? "keys" : "queries";
     const goals = { Home: [at.side, 0], End: [at.side, last] };

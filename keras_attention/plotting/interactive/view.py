@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import math
 import string
 from collections.abc import Iterable, Sequence
 from importlib import resources
@@ -11,11 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_attention.plotting.heatmaps import AxisWords
+from keras_attention.plotting.merging import merge_words
 from keras_attention.storage import encodable, written_whole
 from keras_attention.types import Array
 
 _LARGEST = 65535  # weights are stored as 16-bit numbers, in units of 1/65535
-_ROW, _AROUND, _TALLEST = 26, 260, 900  # heights in pixels: one word, all else, the largest frame
+_ROW, _AROUND, _TALLEST = 26, 290, 900  # heights in pixels: one word, all else, the largest frame
 
 
 class Side(NamedTuple):
@@ -68,8 +71,9 @@ class View:
         candidates: pairs (text, score) found by beam search, the best first.
 
     Raises:
-        ValueError: there is no panel or no layer, weights do not fit their tokens, or a weight is
-            not a number from 0 to 1.
+        ValueError: there is no panel, layer or head, weights do not fit their tokens, a weight is
+            not a number from 0 to 1, groups do not hold each token once and in order, or a score is
+            not a finite number.
     """
 
     def __init__(
@@ -87,7 +91,7 @@ class View:
         self._data = {
             "source": source,
             "text": text,
-            "candidates": [[text, float(score)] for text, score in candidates],
+            "candidates": [[text, _finite(score)] for text, score in candidates],
             "panels": [_panel(each) for each in panels],
         }
 
@@ -154,22 +158,31 @@ def _panel(panel):
 
 def _side(side):
     each = [[position] for position in range(len(side.tokens))]
+    if side.groups is not None:
+        merge_words(side.tokens, side.groups)  # an error if they do not fit
     groups = each if side.groups is None else [[int(i) for i in group] for group in side.groups]
     return {
         "name": side.name,
         "tokens": list(side.tokens),
+        "runsLeft": AxisWords(side.name, list(side.tokens), set()).runs_left,
         "groups": groups,
         "merged": groups == each,  # there is nothing to merge
         "unknown": [int(position) for position in side.unknown],
     }
 
 
+def _finite(score):
+    if not math.isfinite(score):
+        raise ValueError(f"the score of a candidate must be a finite number, got {score}")
+    return float(score)
+
+
 def _layer(name, weights, shape):
     weights = np.asarray(weights, dtype=float)
-    if weights.ndim != 3 or weights.shape[1:] != shape:
+    if weights.ndim != 3 or weights.shape[1:] != shape or not len(weights):
         raise ValueError(
-            f"{name}: weights of a layer must have shape (H, T, S) = (H, {shape[0]}, {shape[1]}), "
-            f"got {weights.shape}"
+            f"{name}: weights of a layer must have shape (H, T, S) = (H, {shape[0]}, {shape[1]}) "
+            f"with at least one head, got {weights.shape}"
         )
     if not np.all((weights >= 0) & (weights <= 1 + 1e-3)):
         raise ValueError(f"{name}: weights must be numbers from 0 to 1")
