@@ -11,6 +11,8 @@ import keras
 
 from keras_attention.lab.report import RESULTS_FILE, Figure, Report
 
+DATA = ("data", "text")  # the options that may name files or folders
+
 
 @dataclass(frozen=True)
 class Experiment:
@@ -42,18 +44,16 @@ def described(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def fingerprint(options: Mapping[str, Any]) -> str:
-    """Return a fingerprint of the files that options name; "" without files.
+    """Return a fingerprint of the files of external data; "" without any.
 
     It tells apart data of the same name.
     """
-    digest, found = hashlib.sha256(), False
-    for value in options.values():
-        path = Path(str(value))
-        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if isinstance(value, (str, Path)) and file.is_file():
-                digest.update(file.read_bytes())
-                found = True
-    return digest.hexdigest()[:12] if found else ""
+    paths = [Path(str(options[name])) for name in DATA if options.get(name)]
+    files = [
+        file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path])
+    ]
+    contents = [file.read_bytes() for file in files if file.is_file()]
+    return hashlib.sha256(b"".join(contents)).hexdigest()[:12] if contents else ""
 
 
 def check(experiment: Experiment, *, seed: int = 0, quick: bool = False, **options: Any) -> None:

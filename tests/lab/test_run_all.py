@@ -116,3 +116,10 @@ def test_other_data_of_the_same_name_are_run_anew(performed, tmp_path):
         (report,) = perform_all(runs_of({"toy": toy}), tmp_path / "all").values()
         assert report.options == {"text": "text.txt"}
     assert len(performed) == 2
+
+
+def test_an_option_that_is_called_like_a_file_is_no_data(performed, tmp_path, monkeypatch):
+    (tmp_path / "lstm").write_text("content")
+    monkeypatch.chdir(tmp_path)
+    assert perform("toy", experiment(performed), tmp_path / "a", model="lstm").data == ""
+    assert perform("toy", experiment(performed), tmp_path / "b", text="lstm").data != ""
