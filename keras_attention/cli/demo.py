@@ -43,7 +43,7 @@ def demo(
     """Translate with what comes with the package, then see how a model learns.
 
     Draws where the words of each translation come from: `heatmap.png`, or `heatmap-1.png`, … for
-    several sentences. Then trains a small model on the bundled corpus in a minute or two, scores
+    several sentences. Then trains a small model on the bundled corpus in about a minute, scores
     it, and draws the first sentence again with it: `heatmap-learned.png`. The bundled corpus comes
     from a small grammar of people, animals, food and things, so this model knows few words.
     """

@@ -31,7 +31,7 @@ Prints a line for each kind of case, and every failure. The exit code is 1 if th
 campaign takes hours, and `--write` puts its table into docs/reliability.md.
 
 Examples:
-  python -m tests.campaign --few                       ten minutes
+  python -m tests.campaign --few                       a quarter of an hour
   python -m tests.campaign inputs --cases 5000         one part
   python -m tests.campaign kills --only SIGTERM --seed 7  one kind, at other moments
 """
