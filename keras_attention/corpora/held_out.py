@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from functools import cache
 
+from keras_attention.corpora.grammar import AlignedPair
 from keras_attention.corpora.sources import Pair
 from keras_attention.corpora.splits import digest
 from keras_attention.storage import bundled
@@ -10,7 +11,7 @@ from keras_attention.storage import bundled
 _LENGTH = 16  # of the digests in the file
 
 
-def held_out(pairs: Iterable[Pair]) -> list[Pair]:
+def held_out(pairs: Iterable[Pair | AlignedPair]) -> list:
     """Return the pairs on which the translators that come with the package were scored.
 
     They are 2,367 pairs of spa-eng, and share no sentence with the pairs for training. `split`
