@@ -8,7 +8,7 @@ only attention.
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -210,58 +210,74 @@ def run_characters(
         check_place(place)
     kinds, text, characters, part, validation = prepare(text, model, quick)
     sizes = sizes_of(quick)
-    ids, targets = covering_windows(validation, sizes["window"])
-    figures, writers, losses = [], {}, {}
-    curves: dict[str, Any] = {}
+    trained = {}
     for kind in kinds:
-        if verbose:
-            print(f"{LABELS[kind]}: {len(part):,} characters of text")
-        keras.utils.set_random_seed(seed)
-        rng = np.random.default_rng([seed, 0])  # all kinds see the same text
-        built = build_equal(len(characters), kind, **sizes["model"])
-
-        def draw(count, rng=rng):
-            return draw_windows(part, count, sizes["window"], rng)
-
-        curves[LABELS[kind]], measure = train(
-            built,
-            draw,
-            (ids[::8], targets[::8]),
-            **sizes["training"],
-            verbose=verbose,
-        )
-        losses[kind] = measure(ids, targets)["nats"]
-        writers[kind] = Writer(built, characters, sizes["window"], {"kind": kind})
-        writers[kind].save(folder / kind)
-        seconds = curves[LABELS[kind]][0][-1]
-        figures += [
-            Figure(f"{LABELS[kind]}: weights", built.count_params()),
-            Figure(f"{LABELS[kind]}: validation loss", losses[kind], "nats a character"),
-            Figure(f"{LABELS[kind]}: seconds of training", seconds, "s"),
-        ]
-    best = min(losses, key=losses.__getitem__)
-    writers[best].save(folder)
-    bar = {"at_most": 1.9} if is_tiny_shakespeare(text) else {}
-    figures.append(Figure("best: validation loss", losses[best], "nats a character", **bar))
-    if len(kinds) > 1:
-        counts = [writer.model.count_params() for writer in writers.values()]
-        figures.append(
-            Figure("weights, most against fewest", max(counts) / min(counts), at_most=1.02)
-        )
+        trained[kind] = _trained(kind, characters, part, validation, sizes, seed, verbose)
+        trained[kind].writer.save(folder / kind)
+    by_loss = sorted(trained, key=lambda kind: trained[kind].loss)
+    best = trained[by_loss[0]]
+    best.writer.save(folder)
     plot_curves(
-        curves,
+        {LABELS[kind]: each.curve for kind, each in trained.items()},
         xlabel="seconds of training",
         ylabel="validation loss (nats a character)",
         title="Characters, with and without attention",
         path=folder / CURVES,
     )
     beginning = text[len(part) :][: sizes["window"]]
-    _write_sample(folder / SAMPLE, writers[best], beginning, seed, verbose)
-    looking = [kind for kind in sorted(losses, key=losses.__getitem__) if kind != "lstm"]
-    if not looking:
-        return figures, [CURVES]
-    _plot_looks(folder / LOOKS, writers[looking[0]], beginning, LABELS[looking[0]])
-    return figures, [CURVES, LOOKS]
+    _write_sample(folder / SAMPLE, best.writer, beginning, seed, verbose)
+    pictures = [CURVES]
+    for kind in [kind for kind in by_loss if kind != "lstm"][:1]:  # the best that has attention
+        _plot_looks(folder / LOOKS, trained[kind].writer, beginning, LABELS[kind])
+        pictures.append(LOOKS)
+    return _figures_of(trained, best.loss, is_tiny_shakespeare(text)), pictures
+
+
+class _Trained(NamedTuple):
+    """What came of a training: the curve is seconds and validation losses, in nats."""
+
+    writer: Writer
+    loss: float
+    curve: Any
+
+
+def _trained(kind, characters, part, validation, sizes, seed, verbose):
+    """Train a kind of model on ids of characters; all kinds see the same windows."""
+    if verbose:
+        print(f"{LABELS[kind]}: {len(part):,} characters of text")
+    keras.utils.set_random_seed(seed)
+    rng = np.random.default_rng([seed, 0])
+    window = sizes["window"]
+    model = build_equal(len(characters), kind, **sizes["model"])
+    ids, targets = covering_windows(validation, window)
+    curve, measure = train(
+        model,
+        lambda count: draw_windows(part, count, window, rng),
+        (ids[::8], targets[::8]),
+        **sizes["training"],
+        verbose=verbose,
+    )
+    writer = Writer(model, characters, window, {"kind": kind})
+    return _Trained(writer, measure(ids, targets)["nats"], curve)
+
+
+def _figures_of(trained, best, is_shakespeare):
+    """Return the figures of all kinds of model."""
+    figures = []
+    for kind, each in trained.items():
+        name = LABELS[kind]
+        figures += [
+            Figure(f"{name}: weights", each.writer.model.count_params()),
+            Figure(f"{name}: validation loss", each.loss, "nats a character"),
+            Figure(f"{name}: seconds of training", each.curve[0][-1], "s"),
+        ]
+    bar = {"at_most": 1.9} if is_shakespeare else {}
+    figures.append(Figure("best: validation loss", best, "nats a character", **bar))
+    if len(trained) > 1:
+        counts = [each.writer.model.count_params() for each in trained.values()]
+        ratio = max(counts) / min(counts)
+        figures.append(Figure("weights, most against fewest", ratio, at_most=1.02))
+    return figures
 
 
 def _write_sample(path, writer, text, seed, verbose):
