@@ -100,6 +100,7 @@ def run(
         [str(frame) for frame in range(SIZES["frames"])],
         [f"label {label}" for label in test.labels[0]],
         links=[(frame, label) for label, frame in np.argwhere(test.spoken[0])],
+        outlined="frames that speak the label",
         axis_names=("labels", "frames"),
         vmax=1,
         title="CTC: which frames speak which label",

@@ -5,7 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_attention.plotting import heatmaps
-from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.plotting.figures import (
+    boxes_for,
+    check_plot_path,
+    new_figure,
+    save,
+    width_of,
+)
 from keras_attention.types import Array
 
 if TYPE_CHECKING:
@@ -81,7 +87,8 @@ def plot_attention(
     if heatmaps.has_context_rows(orientation):
         grid, rows, columns, pairs = grid.T, columns, rows, [(t, s) for s, t in pairs]
     vmax = heatmaps.as_vmax(vmax, [grid])
-    boxes = boxes_for([*rows.texts, *columns.texts, title or ""])
+    outlined = outlined if pairs else ""
+    boxes = boxes_for([*rows.texts, *columns.texts, scale, outlined, title or ""])
     rows, columns = rows.boxed(boxes), columns.boxed(boxes)
 
     if ax is None:
@@ -95,10 +102,14 @@ def plot_attention(
     heatmaps.draw_links(ax, pairs, cell)
     heatmaps.draw_rows(ax, rows, size)
     heatmaps.draw_columns(ax, columns, size, cell)
-    # As high as the cells, whatever the size of the axes.
-    inch = 1 / cell / grid.shape[1]
-    heatmaps.draw_color_bar(image, ax.inset_axes((1 + 0.16 * inch, 0, 0.14 * inch, 1)), scale)
-    heatmaps.draw_notes(ax, bool(rows.unknown or columns.unknown), outlined if pairs else "")
+    # As high as the cells, whatever the size of the axes, but never too short to read.
+    height, width = (cell * count for count in grid.shape)
+    bottom = -heatmaps.below_cells(height) / height
+    bar = ax.inset_axes((1 + 0.16 / width, bottom, 0.14 / width, 1 - bottom))
+    heatmaps.draw_color_bar(image, bar, scale.translate(boxes))
+    notes = heatmaps.as_notes(bool(rows.unknown or columns.unknown), outlined.translate(boxes))
+    reach_the_bar = width_of([note for note, _ in notes], 9) > width
+    heatmaps.draw_notes(ax, notes, bottom=bottom if reach_the_bar else 0)
     if title:
         heatmaps.draw_title(ax, title.translate(boxes), 12, pad=10)
     if path is not None:
@@ -119,6 +130,7 @@ def _font_size(cell):
 def _figure_size(cell, row_words, column_words, title):
     """Return the size (width, height) in inches of a figure for the cells and their words."""
     size = _font_size(cell)
-    left, top = (heatmaps.width_of(words, size) for words in (row_words, column_words))
+    left, top = (width_of(words, size) for words in (row_words, column_words))
     width = max(len(column_words) * cell + left + 1.9, 3.6)  # the width of the notes
-    return width, len(row_words) * cell + top + (1.5 if title else 1.1)
+    height = len(row_words) * cell
+    return width, height + heatmaps.below_cells(height) + top + (1.5 if title else 1.1)

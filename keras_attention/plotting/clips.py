@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_attention.plotting import heatmaps
-from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.plotting.figures import (
+    boxes_for,
+    check_plot_path,
+    draw_array,
+    faded,
+    fit_figure,
+    new_figure,
+    save,
+)
 from keras_attention.types import Array
 
 if TYPE_CHECKING:
@@ -16,6 +24,7 @@ if TYPE_CHECKING:
 _SPAN_COLOR = "#f5a300"
 _NOTE_COLOR = "#a86f00"
 _COLUMN, _ROW = 0.36, 0.24  # inches
+_NOTE = "outlined: the frames that the words are about"
 
 
 def plot_clip_attention(
@@ -54,40 +63,36 @@ def plot_clip_attention(
     if path is not None:
         path = check_plot_path(path)
     frames = _as_pictures(frames)
-    numbers = [str(number) for number in range(1, len(frames) + 1)]
-    rows, columns = heatmaps.as_sides(numbers, words, (), (), ("word", "frame"))
-    grid = heatmaps.as_grid("weights", weights, len(rows.words), len(frames))
+    words = heatmaps.as_words("words", words)
+    grid = heatmaps.as_grid("weights", weights, len(words), len(frames))
     outlines = _outlines(spans, *grid.shape)
     vmax = heatmaps.as_vmax(vmax, [grid])
-    boxes = boxes_for([*rows.texts, title or ""])
-    rows = rows.boxed(boxes)
+    boxes = boxes_for([*words, title or ""])
+    rows = heatmaps.AxisWords("word", words, set()).boxed(boxes)
 
-    height = _COLUMN * frames.shape[1] / frames.shape[2]
-    size = (max(_COLUMN * grid.shape[1] + 1.9, 4), height + _ROW * grid.shape[0] + 0.9)
-    figure = new_figure(size, path)
-    above, axes = figure.subplots(2, 1, height_ratios=(height, _ROW * grid.shape[0]))
+    # Placed by hand, in inches: a layout engine of matplotlib would stretch few frames.
+    figure = new_figure((1, 1), path, layout="none")
+    strip = _side_by_side(frames)
+    width, height = _COLUMN * len(frames), _ROW * len(words)
+    above = figure.add_axes((0, height + 0.1, width, width * strip.shape[0] / strip.shape[1]))
+    axes = figure.add_axes((0, 0, width, height))
+    draw_array(above, strip, aspect="auto")
+    above.set_axis_off()
     image = heatmaps.draw_cells(axes, grid, vmax)
     axes.set_aspect("auto")
     heatmaps.draw_rows(axes, rows, 10)
-    axes.set_xticks(range(len(numbers)), labels=columns.words, size=8)
-    axes.set_xlabel("frame", fontsize=9, color="0.35")
+    numbers = [str(number) for number in range(1, len(frames) + 1)]
+    axes.set_xticks(range(len(frames)), labels=numbers, size=8)
+    axes.set_xlabel("frame", fontsize=9, color=faded())
     for top, bottom, first, after in outlines:
         _outline(axes, top, bottom, first, after)
-    _draw_pictures(above, frames)
-    heatmaps.draw_color_bar(image, axes.inset_axes((1 + 0.4 / grid.shape[1], 0, 0.012, 1)))
+    below = heatmaps.below_cells(height)
+    bar = axes.inset_axes((1 + 0.16 / width, -below / height, 0.08 / width, 1 + below / height))
+    heatmaps.draw_color_bar(image, bar)
     if outlines:
-        axes.annotate(
-            "outlined: the frames that the words are about",
-            xy=(0, 0),
-            xycoords="axes fraction",
-            xytext=(0, -30),
-            textcoords="offset points",
-            va="top",
-            size=9,
-            color=_NOTE_COLOR,
-        )
-    if title:
-        heatmaps.draw_title(above, title.translate(boxes), 12, pad=8)
+        heatmaps.draw_notes(axes, [(_NOTE, _NOTE_COLOR)], below=max(22, 72 * below + 8))
+    heatmaps.draw_title(above, (title or "").translate(boxes), 12, pad=8)
+    fit_figure(figure)
     if path is not None:
         save(figure, path)
     return axes
@@ -147,16 +152,10 @@ def _outline(axes, top, bottom, first, after):
     )
 
 
-def _draw_pictures(axes, frames):
-    """Draw the frames side by side, each as wide as a column, with a white line between."""
+def _side_by_side(frames):
+    """Join frames (S, height, width, 3) into one picture, with a white line after each."""
     count, height, width, _ = frames.shape
     line = max(width // 12, 1)
     strip = np.ones((height, count, width + line, 3))
     strip[:, :, :width] = frames.transpose(1, 0, 2, 3)
-    axes.imshow(
-        strip.reshape(height, -1, 3),
-        extent=(-0.5, count - 0.5, 1, 0),
-        aspect="auto",
-        interpolation="nearest",
-    )
-    axes.set_axis_off()
+    return strip.reshape(height, -1, 3)

@@ -5,8 +5,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from keras_attention.plotting import heatmaps
-from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.plotting.figures import (
+    AS_WRITTEN,
+    boxes_for,
+    check_place,
+    check_plot_path,
+    faded,
+    new_figure,
+    save,
+    width_of,
+)
 from keras_attention.storage import written_whole
 from keras_attention.types import Array
 
@@ -16,6 +27,8 @@ if TYPE_CHECKING:
 _WIDTH, _NARROWEST = 9.0, 3.5  # page widths in inches
 _SIZE, _LARGE = 11, 17  # font sizes in points
 _PALEST = 0.55  # fraction of the darkest weight above which letters are white
+# A GIF shows a picture for 655.35 seconds at most, and the last word is shown three times as long.
+_LONGEST = 218
 
 
 def plot_coloured_text(
@@ -59,22 +72,22 @@ def plot_coloured_text(
     )
     boxes = boxes_for([*rows.texts, *columns.texts, title or ""])
     rows, columns = rows.boxed(boxes), columns.boxed(boxes)
-    margin = heatmaps.width_of([*rows.words, rows.name], _SIZE) + 0.3
+    margin = width_of([*rows.words, rows.name], _SIZE) + 0.3
     lines = _broken(columns.words, _SIZE, _WIDTH - margin - 0.2)
     pitch = 0.3 * len(lines) + 0.08
-    width = max(margin + _widest(lines, _SIZE) + 0.2, _NARROWEST)
+    title = (title or "").translate(boxes)
+    width = max(margin + _widest(lines) + 0.2, _title_width(title), _NARROWEST)
     height = pitch * len(rows.words) + (0.9 if title else 0.5)
     ax = _page(width, height, path)
     top = height - (0.6 if title else 0.2)
-    faded = {"size": 9, "color": heatmaps.faded(), "va": "center", "parse_math": False}
-    ax.text(margin - 0.15, top, rows.name, ha="right", **faded)
-    ax.text(margin, top, columns.name, **faded)
-    if title:
-        heatmaps.draw_title(ax, title.translate(boxes), 12, y=1 - 0.35 / height)
+    small = {"size": 9, "color": faded(), "va": "center", **AS_WRITTEN}
+    ax.text(margin - 0.15, top, rows.name, ha="right", **small)
+    ax.text(margin, top, columns.name, **small)
+    heatmaps.draw_title(ax, title, 12, y=1 - 0.35 / height)
     for number, word in enumerate(rows.words):
         y = top - 0.28 - pitch * number
         color = heatmaps.unknown() if number in rows.unknown else _ink()
-        place = {"ha": "right", "va": "center", "size": _SIZE, "parse_math": False}
+        place = {"ha": "right", "va": "center", "size": _SIZE, **AS_WRITTEN}
         ax.text(margin - 0.15, y, word, color=color, **place)
         _write(ax, lines, columns, shade(grid[number]), margin, y, _SIZE)
     if path is not None:
@@ -107,19 +120,20 @@ def animate_attention(
         axis_names: the names of the two texts.
         vmax: the weight drawn darkest.
         title: a line above the figure.
-        seconds: how long each word is shown; the last one is shown three times as long.
+        seconds: how long each word is shown, at most 218; the last one is shown three times as
+            long.
 
     Returns:
         The path.
 
     Raises:
         ValueError: as `plot_attention` does; or `path` does not end in `.gif`, or `seconds` is not
-            positive.
+            positive or more than 218.
         OSError: `path` cannot be written.
     """
     path = check_animation_path(path)
-    if not seconds > 0:
-        raise ValueError(f"seconds must be positive, got {seconds}")
+    if not 0 < seconds <= _LONGEST:
+        raise ValueError(f"seconds must be positive and at most {_LONGEST}, got {seconds}")
     grid, rows, columns, shade = _checked(
         weights, context_tokens, target_tokens, unknown_context, unknown_target, axis_names, vmax
     )
@@ -127,23 +141,25 @@ def animate_attention(
     rows, columns = rows.boxed(boxes), columns.boxed(boxes)
     above = _broken(columns.words, _LARGE, _WIDTH - 0.6)
     below = _broken(rows.words, _LARGE, _WIDTH - 0.6)
-    width = max(_widest([*above, *below], _LARGE) + 0.6, _NARROWEST)
+    title = (title or "").translate(boxes)
+    inside = max(_widest([*above, *below]), width_of([rows.name, columns.name], 9))
+    width = max(inside + 0.6, _title_width(title), _NARROWEST)
     height = 0.46 * (len(above) + len(below)) + (1.5 if title else 1.1)
     frames = []
     for now in range(len(rows.words)):
         ax = _page(width, height, path)
         top = height - (0.6 if title else 0.2)
-        faded = {"size": 9, "color": heatmaps.faded(), "va": "center", "parse_math": False}
-        if title:
-            heatmaps.draw_title(ax, title.translate(boxes), 12, y=1 - 0.35 / height)
-        ax.text(0.3, top, columns.name, **faded)
+        small = {"size": 9, "color": faded(), "va": "center", **AS_WRITTEN}
+        heatmaps.draw_title(ax, title, 12, y=1 - 0.35 / height)
+        ax.text(0.3, top, columns.name, **small)
         _write(ax, above, columns, shade(grid[now]), 0.3, top - 0.4, _LARGE)
         middle = top - 0.46 * len(above) - 0.35
-        ax.text(0.3, middle, rows.name, **faded)
+        ax.text(0.3, middle, rows.name, **small)
         written = [heatmaps.unknown() if place == now else _ink() for place in range(now + 1)]
         colours = [("none", color) for color in written]
         _write(ax, below, rows, colours, 0.3, middle - 0.4, _LARGE)
-        frames.append(_as_image(ax.figure))
+        frames.append(_pixels(ax.figure))
+    frames = _in_one_palette(frames)
     held = [round(1000 * seconds)] * (len(frames) - 1) + [round(3000 * seconds)]
     moving = io.BytesIO()
     frames[0].save(
@@ -170,9 +186,7 @@ def check_animation_path(path: Path | str) -> Path:
     path = Path(path)
     if path.suffix.lower() != ".gif":
         raise ValueError(f"the path of an animation must end in .gif, got '{path}'")
-    check_plot_path(path.with_suffix(".png"))
-    if path.is_dir():
-        raise IsADirectoryError(f"path must be a file, got the folder '{path}'")
+    check_place(path)
     return path
 
 
@@ -203,26 +217,32 @@ def _ink():
 
 
 def _broken(words, size, width):
-    """Break words into lines at most `width` inches wide: lists of (position, word)."""
+    """Break words into lines at most `width` inches wide: lists of (position, word, its width).
+
+    A word's width is that of its box, in inches, with room at both sides.
+    """
     lines, used = [[]], 0.0
     for position, word in enumerate(words):
-        wide = _room(word, size)
+        wide = width_of([word], size) + 0.7 * size / 72
         if lines[-1] and used + wide > width:
             lines.append([])
             used = 0.0
-        lines[-1].append((position, word))
+        lines[-1].append((position, word, wide))
         used += wide
     return lines
 
 
-def _room(word, size):
-    """Return the width in inches of a word with the space after it."""
-    return heatmaps.width_of([word], size) + 0.7 * size / 72
-
-
-def _widest(lines, size):
+def _widest(lines):
     """Return the width in inches of the widest line."""
-    return max(sum(_room(word, size) for _, word in line) for line in lines)
+    return max(sum(wide for _, _, wide in line) for line in lines)
+
+
+def _title_width(title):
+    """Return the width in inches of a page that holds a title."""
+    import matplotlib
+
+    weight = matplotlib.rcParams["axes.titleweight"]
+    return width_of([title], 12, weight=weight) + 0.4
 
 
 def _page(width, height, path):
@@ -243,15 +263,14 @@ def _write(ax, lines, side, colours, left, top, size):
     high = 1.7 * size / 72
     for number, line in enumerate(lines):
         x, y = left, top - number * 1.1 * high
-        for position, word in line:
+        for position, word, wide in line:
             if position >= len(colours):
                 return
             background, letters = colours[position]
-            wide = _room(word, size)
             begin = ax.get_xlim()[1] - 0.2 - (x - left) - wide if side.runs_left else x
             corner = begin + 0.02, y - high / 2
             ax.add_patch(Rectangle(corner, wide - 0.04, high, color=background, lw=0))
-            style = {"ha": "center", "va": "center", "size": size, "parse_math": False}
+            style = {"ha": "center", "va": "center", "size": size, **AS_WRITTEN}
             ax.text(begin + wide / 2, y, word, color=letters, **style)
             if position in side.unknown:
                 ends, line_y = [begin + 0.06, begin + wide - 0.06], [y - high / 2 + 0.03] * 2
@@ -259,13 +278,26 @@ def _write(ax, lines, side, colours, left, top, size):
             x += wide
 
 
-def _as_image(figure):
-    """Return a figure as a Pillow image, reduced to a few colours for a GIF."""
+def _pixels(figure):
+    """Draw a figure and return its pixels: height, width, and red, green and blue."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from PIL import Image
 
     figure.set_dpi(90)
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
-    picture = Image.frombuffer("RGBA", canvas.get_width_height(), canvas.buffer_rgba())
-    return picture.convert("RGB").quantize(64)
+    return np.array(canvas.buffer_rgba())[..., :3]
+
+
+def _in_one_palette(frames):
+    """Return frames of pixels as images for a GIF, all with the same 256 colours.
+
+    No pixel is far from one of these. A choice by the number of pixels, as is usual, would lose the
+    colour of a single word.
+    """
+    from PIL import Image
+
+    strip = Image.fromarray(np.concatenate(frames)).quantize(256, Image.Quantize.MAXCOVERAGE)
+    height = len(frames[0])
+    return [
+        strip.crop((0, top, strip.width, top + height)) for top in range(0, strip.height, height)
+    ]

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.plotting.figures import (
+    AS_WRITTEN,
+    boxes_for,
+    check_plot_path,
+    draw_array,
+    new_figure,
+    save,
+)
 from keras_attention.types import Array
 
 _GAP = 1  # cells between the patches of a glimpse
@@ -31,7 +38,8 @@ def plot_glimpses(
     `plot_attention`.
 
     Args:
-        pictures: (N, H, W); larger values are brighter.
+        pictures: (N, H, W); larger values are brighter. Black is 0, or the lowest value of the
+            picture if that is below 0; white is its highest value, in its patches as well.
         locations: (N, T, 2): row and column in [−1, 1], from corner to corner of the picture.
         patches: (N, T, K, g, g), the K patches of each glimpse.
         titles: a line for each picture, such as its label and the prediction.
@@ -49,6 +57,7 @@ def plot_glimpses(
     pictures, locations, patches = map(np.asarray, (pictures, locations, patches))
     titles = [""] * len(pictures) if titles is None else titles
     _check(pictures, locations, patches, titles)
+    boxes = boxes_for(titles)
     looks, scales = patches.shape[1:3]
     shape = np.array(pictures.shape[1:])
     tall = max(scales, 2)
@@ -58,10 +67,11 @@ def plot_glimpses(
     for row, picture, way, seen, title in zip(
         grid, pictures, locations, patches, titles, strict=True
     ):
-        _draw_way(row[0], picture, (way + 1) / 2 * shape, seen.shape[-1])
-        row[0].set_title(title.translate(boxes_for([title])), fontsize=11, parse_math=False)
+        greys = {"cmap": "gray", "vmin": min(picture.min(), 0), "vmax": max(picture.max(), 1e-9)}
+        _draw_way(row[0], picture, (way + 1) / 2 * shape, seen.shape[-1], greys)
+        row[0].set_title(title.translate(boxes), fontsize=11, **AS_WRITTEN)
         for number, (axes, glimpse) in enumerate(zip(row[1:], seen, strict=True)):
-            _draw_seen(axes, glimpse, number, brightest=max(picture.max(), 1e-9))
+            _draw_seen(axes, glimpse, number, greys)
     if path is not None:
         save(figure, path)
     return grid
@@ -83,19 +93,19 @@ def _check(pictures, locations, patches, titles):
         )
 
 
-def _draw_way(axes, picture, way, side):
+def _draw_way(axes, picture, way, side, greys):
     """Draw a picture, over it the glimpse centres (T, 2) in pixels, joined, and their boxes."""
     from matplotlib.patches import Rectangle
 
     height, width = picture.shape
-    axes.imshow(picture, cmap="gray", extent=(0, width, height, 0))
+    draw_array(axes, picture, extent=(0, width, height, 0), **greys)
     axes.plot(way[:, 1], way[:, 0], color="white", linewidth=1)
     corners = way[:, ::-1] - side / 2  # the upper left of each box: x, y
     for number, corner in enumerate(corners):
         colour = _COLOURS[number % len(_COLOURS)]
         axes.add_patch(Rectangle(corner, side, side, fill=False, ec=colour, lw=2))
         x, y = corner + np.multiply(_CORNERS[number % len(_CORNERS)], side)
-        axes.text(x, y, f"{number + 1}", fontsize=10, ha="center", va="center",
+        axes.text(x, y, f"{number + 1}", fontsize=10, color="black", ha="center", va="center",
                   bbox={"boxstyle": "square,pad=0.15", "fc": colour, "ec": "none"})  # fmt: skip
     most = np.maximum((width, height), corners.max(axis=0) + side) + 1
     least = np.minimum(0, corners.min(axis=0)) - 1
@@ -103,9 +113,9 @@ def _draw_way(axes, picture, way, side):
     axes.set_axis_off()
 
 
-def _draw_seen(axes, glimpse, number, brightest):
+def _draw_seen(axes, glimpse, number, greys):
     """Draw what a glimpse saw, patches (K, g, g), in a frame of its colour."""
-    axes.imshow(_one_below_the_other(glimpse), cmap="gray", vmin=0, vmax=brightest)
+    draw_array(axes, _one_below_the_other(glimpse), **greys)
     axes.set_title(f"{number + 1}", fontsize=10)
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set(color=_COLOURS[number % len(_COLOURS)], linewidth=2)

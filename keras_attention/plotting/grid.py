@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keras_attention.plotting import heatmaps
-from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.plotting.figures import (
+    boxes_for,
+    check_plot_path,
+    fit_figure,
+    new_figure,
+    save,
+)
 from keras_attention.types import Array
 
 if TYPE_CHECKING:
@@ -16,7 +22,7 @@ if TYPE_CHECKING:
 # In inches: the area that the cells of all panels should fill.
 _WIDTH, _HEIGHT = 11.0, 7.0
 _SMALLEST_CELL, _LARGEST_CELL = 0.17, 0.45
-_GAP, _MARGIN = 0.16, 0.1
+_GAP = 0.16
 
 
 def plot_attention_grid(
@@ -99,17 +105,20 @@ def plot_attention_grid(
     vmax = heatmaps.as_vmax(vmax, grids)
     columns = _as_columns(columns, len(grids), grids[0].shape)
     names = list(map(str, panels))
-    boxes = boxes_for([*left.texts, *top.texts, *names, title or ""])
+    outlined = outlined if pairs else ""
+    boxes = boxes_for([*left.texts, *top.texts, *names, scale, outlined, title or ""])
     left, top = left.boxed(boxes), top.boxed(boxes)
+    scale, outlined = scale.translate(boxes), outlined.translate(boxes)
 
     figure = new_figure((1, 1), path, layout="none")
     names = [name.translate(boxes) for name in names]
     axes = _draw_panels(figure, grids, names, (left, top), pairs, columns, vmax, scale)
     bottom_left = axes[(len(axes) - 1) // columns * columns]
-    name_height = 72 * _name_size(axes)[1]
-    has_unknown = bool(left.unknown or top.unknown)
-    heatmaps.draw_notes(bottom_left, has_unknown, outlined if pairs else "", below=name_height)
-    _fit_figure(figure, title and title.translate(boxes))
+    bottom = -bottom_left.get_position().y0  # of a figure of one inch
+    below = 72 * max(_name_size(axes)[1], heatmaps.below_cells(bottom))
+    notes = heatmaps.as_notes(bool(left.unknown or top.unknown), outlined)
+    heatmaps.draw_notes(bottom_left, notes, below)
+    fit_figure(figure, (title or "").translate(boxes))
     if path is not None:
         save(figure, path)
     return axes
@@ -193,24 +202,6 @@ def _place_panels(axes, bar, columns, width, height):
     for i, ax in enumerate(axes):
         row, column = divmod(i, columns)
         ax.set_position((column * step_x, -row * step_y - height, width, height))
-    right, bottom = (columns - 1) * step_x + width + beside, -row * step_y - height
-    bar.set_position((right + 0.16, bottom, 0.14, -bottom))
-
-
-def _fit_figure(figure, title):
-    """Resize a one-inch figure to fit all that is drawn in it and around it."""
-    from matplotlib.transforms import Affine2D
-
-    texts = []
-    if title:
-        box = figure.get_tightbbox()
-        middle, above = (box.x0 + box.x1) / 2, box.y1 + 0.12
-        style = {"size": 12, "parse_math": False, "usetex": False}
-        texts = [figure.suptitle(title, x=middle, y=above, va="bottom", **style)]
-    box = figure.get_tightbbox().padded(_MARGIN)
-    inches = Affine2D().translate(-box.x0, -box.y0).scale(1 / box.width, 1 / box.height)
-    for ax in figure.axes:
-        ax.set_position(ax.get_position().transformed(inches))
-    for text in texts:
-        text.set_position(inches.transform(text.get_position()))
-    figure.set_size_inches(box.width, box.height)
+    right, tall = (columns - 1) * step_x + width + beside, row * step_y + height
+    tall += heatmaps.below_cells(tall)
+    bar.set_position((right + 0.16, -tall, 0.14, tall))

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from keras_attention.plotting.figures import is_dark, is_read_from_the_right
+from keras_attention.plotting.figures import (
+    AS_WRITTEN,
+    draw_array,
+    faded,
+    is_dark,
+    is_read_from_the_right,
+    width_of,
+)
 from keras_attention.types import Array
 
 if TYPE_CHECKING:
@@ -18,9 +25,10 @@ if TYPE_CHECKING:
 COLOURS = "Blues"
 _LINK = "#f5a300"
 # Colours of letters on a light page and on a dark one
-_UNKNOWN, _LINK_NOTE, _FADED = ("#b5300c", "#ff8a65"), ("#8f6000", "#f5a300"), ("0.42", "0.72")
+_UNKNOWN, _LINK_NOTE = ("#b5300c", "#ff8a65"), ("#8f6000", "#f5a300")
+_SHORTEST_BAR = 0.8  # inches, enough for the numbers of a scale and for its name
 _LONGEST_LABEL = 20  # characters, including a final ellipsis
-_AS_WRITTEN: dict[str, Any] = {"parse_math": False, "usetex": False}
+_JOINERS = "\u200c\u200d"  # unseen, but they say whether the letters beside them join
 
 
 class AxisWords(NamedTuple):
@@ -63,7 +71,7 @@ def as_sides(
         (axis_names[0], "target", target_tokens, unknown_target),
         (axis_names[1], "context", context_tokens, unknown_context),
     ):
-        words = _as_words(f"{argument}_tokens", tokens)
+        words = as_words(f"{argument}_tokens", tokens)
         positions = _positions(f"unknown_{argument}", unknown, len(words))
         sides.append(AxisWords(str(name), words, positions))
     return sides
@@ -109,20 +117,29 @@ def as_vmax(vmax: float | None, grids: Sequence[np.ndarray]) -> float:
     return vmax
 
 
-def _as_words(name, tokens):
-    """Return the labels of a sentence: one short, visible line each."""
+def as_words(name: str, tokens: Iterable[str]) -> list[str]:
+    """Check the words of a sentence and return them as labels: one short, visible line each."""
     if isinstance(tokens, str):
         raise ValueError(f"{name} must be a list of words, got one str: {tokens!r}")
     labels = []
     for token in tokens:
         # Fonts have composed letters: é, not e and an accent.
         text = unicodedata.normalize("NFC", str(token))
-        text = "".join(c if c.isprintable() else " " for c in text).strip() or "␣"
+        text = "".join(map(_shown, text)).strip()
+        text = text if text.strip(_JOINERS) else "␣"
         short = text[: _LONGEST_LABEL - 1] + "…" if len(text) > _LONGEST_LABEL else text
         labels.append(short)
     if not labels:
         raise ValueError(f"{name} must hold at least one word, got none")
     return labels
+
+
+def _shown(letter):
+    """Return a letter as it stands in one line: blanks are spaces, unseen marks are left out."""
+    category = unicodedata.category(letter)
+    if category == "Cf" and letter not in _JOINERS:
+        return ""
+    return " " if category in ("Cc", "Zl", "Zp", "Zs") else letter
 
 
 def _positions(name, marked, length):
@@ -142,25 +159,9 @@ def _positions(name, marked, length):
     return {int(i) for i in marked}
 
 
-def width_of(words: Iterable[str], size: float) -> float:
-    """Estimate the width in inches of the longest word at a font size in points."""
-    return max(map(_ems, words)) * size / 72
-
-
-def _ems(word):
-    """Estimate the width of a word in units of its font size."""
-    wide = sum(letter == "□" or unicodedata.east_asian_width(letter) in "WF" for letter in word)
-    return 0.62 * (len(word) - wide) + 1.0 * wide
-
-
 def unknown() -> str:
     """Return the colour of words that are not in the vocabulary."""
     return _UNKNOWN[is_dark()]
-
-
-def faded() -> str:
-    """Return the colour of text beside a picture."""
-    return _FADED[is_dark()]
 
 
 def as_links(
@@ -189,7 +190,7 @@ def draw_cells(ax: "Axes", grid: np.ndarray, vmax: float, leftwards: bool = Fals
 
     With `leftwards` the columns run from right to left, the reading direction of Arabic and Hebrew.
     """
-    image = ax.imshow(grid, cmap=COLOURS, vmin=0.0, vmax=vmax, aspect="equal")
+    image = draw_array(ax, grid, cmap=COLOURS, vmin=0.0, vmax=vmax)
     if leftwards:
         ax.invert_xaxis()
     rows, columns = grid.shape
@@ -218,8 +219,8 @@ def draw_columns(ax: "Axes", side: AxisWords, size: float, cell: float) -> None:
 
 def _draw_side(axis, side, rotation, size):
     """Write the words along an axis and outline the unknown ones."""
-    axis.set_ticks(range(len(side.words)), labels=side.words, size=size, **_AS_WRITTEN)
-    axis.set_label_text(side.name, fontsize=9, color=faded(), **_AS_WRITTEN)
+    axis.set_ticks(range(len(side.words)), labels=side.words, size=size, **AS_WRITTEN)
+    axis.set_label_text(side.name, fontsize=9, color=faded(), **AS_WRITTEN)
     for position, label in enumerate(axis.get_ticklabels()):
         if rotation:
             label.set(rotation=rotation, ha="left", va="center", rotation_mode="anchor")
@@ -241,7 +242,12 @@ def draw_links(ax: "Axes", links: Iterable[tuple[int, int]], cell: float) -> Non
 
 def draw_title(ax: "Axes", title: str, size: float, **place: Any) -> None:
     """Write a title unchanged, without parsing mathematics."""
-    ax.set_title(title, size=size, **place, **_AS_WRITTEN)
+    ax.set_title(title, size=size, **place, **AS_WRITTEN)
+
+
+def below_cells(height: float) -> float:
+    """Return how many inches a scale reaches below cells of `height` inches, to be readable."""
+    return max(_SHORTEST_BAR - height, 0.0)
 
 
 def draw_color_bar(image: "AxesImage", ax: "Axes", name: str = "attention weight") -> None:
@@ -249,31 +255,37 @@ def draw_color_bar(image: "AxesImage", ax: "Axes", name: str = "attention weight
     bar = ax.figure.colorbar(image, cax=ax)
     bar.outline.set(edgecolor="0.6", linewidth=0.8)
     ax.tick_params(labelsize=9, length=3, color="0.6")
-    bar.set_label(name, fontsize=9, color=faded(), **_AS_WRITTEN)
+    bar.set_label(name, fontsize=9, color=faded(), **AS_WRITTEN)
 
 
-def draw_notes(ax: "Axes", has_unknown: bool, outlined: str = "", below: float = 0) -> None:
-    """Explain the outlines, `below` points lower than directly under the cells.
+def as_notes(has_unknown: bool, outlined: str = "") -> list[tuple[str, str]]:
+    """Return the notes that explain the outlines, pairs (text, colour).
 
     Args:
-        ax: axes of the heat map.
         has_unknown: whether some words are outlined.
         outlined: what the outlined cells are; empty: there is none.
-        below: points.
     """
     notes = []
     if has_unknown:
         notes.append(("outlined word: not in the vocabulary", unknown()))
     if outlined:
         notes.append((f"outlined cell: {outlined}", _LINK_NOTE[is_dark()]))
+    return notes
+
+
+def draw_notes(
+    ax: "Axes", notes: Iterable[tuple[str, str]], below: float = 0, bottom: float = 0
+) -> None:
+    """Write notes `below` points lower than directly under `bottom`, a fraction of the axes."""
     for line, (note, color) in enumerate(notes):
         ax.annotate(
             note,
-            xy=(0, 0),
+            xy=(0, bottom),
             xycoords="axes fraction",
             xytext=(0, -8 - below - 13 * line),
             textcoords="offset points",
             va="top",
             size=9,
             color=color,
+            **AS_WRITTEN,
         )

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.plotting.figures import (
+    AS_WRITTEN,
+    boxes_for,
+    check_plot_path,
+    draw_grid_lines,
+    new_figure,
+    save,
+)
 
 if TYPE_CHECKING:
     import keras
@@ -51,20 +58,21 @@ def plot_history(
         path = check_plot_path(path)
     curves, names = _as_curves(getattr(history, "history", history))
     best = _best_epoch(curves.get(monitor))
+    boxes = boxes_for([*names, title or ""])
 
     figure = new_figure((4.6 * len(names), 3.6 if title else 3.3), path)
     panels = figure.subplots(1, len(names), squeeze=False)[0]
     for panel, name in zip(panels, names, strict=True):
         _draw_curves(panel, curves[name], curves.get(f"val_{name}"), best)
-        panel.set_title(name.replace("_", " "), loc="left", fontsize=11, parse_math=False)
+        shown = name.replace("_", " ").translate(boxes)
+        panel.set_title(shown, loc="left", fontsize=11, **AS_WRITTEN)
         panel.set_xlabel("epoch")
         panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         panel.spines[["top", "right"]].set_visible(False)
-        panel.grid(axis="y", color="0.9", linewidth=0.8)
-        panel.set_axisbelow(True)
+        draw_grid_lines(panel)
         panel.legend(frameon=False, fontsize=9)
     if title:
-        figure.suptitle(title.translate(boxes_for([title])), fontsize=12, parse_math=False)
+        figure.suptitle(title.translate(boxes), fontsize=12, **AS_WRITTEN)
     if path is not None:
         save(figure, path)
     return panels

@@ -4,15 +4,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
-from keras_attention.plotting.heatmaps import as_grid, draw_cells, draw_color_bar, width_of
+from keras_attention.plotting.figures import (
+    AS_WRITTEN,
+    boxes_for,
+    check_plot_path,
+    new_figure,
+    save,
+    width_of,
+)
+from keras_attention.plotting.heatmaps import as_grid, draw_cells, draw_color_bar
 from keras_attention.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _GOLD = "#d55e00"
-_AS_WRITTEN = {"parse_math": False, "usetex": False}
+_NOTE = "outlined: the facts that the answer follows from"
 
 
 def plot_hops(
@@ -58,11 +65,17 @@ def plot_hops(
             "expected at least one hop and one sentence, and facts that are positions of "
             f"sentences, got weights {grid.T.shape} and facts {list(facts)}"
         )
-    boxes = boxes_for([*sentences, question, answer, expected or ""])
     rows, columns = grid.shape
-    left = width_of([*sentences, question], 10) + 0.5
-    size = (left + 0.55 * columns + 1.2, 0.3 * rows + 1.7)
-    figure = new_figure(size, path)
+    numbered = [f"{row + 1}  {text}" for row, text in enumerate(sentences)]
+    said = f"{question}  → {answer}"
+    if expected is not None and expected != answer:
+        said = f"{said} (right: {expected})"
+    boxes = boxes_for([*numbered, said])
+    numbered = [text.translate(boxes) for text in numbered]
+    notes = [(said.translate(boxes), {"size": 11, "weight": "bold"})]
+    if len(facts):
+        notes.append((_NOTE, {"size": 9, "color": _GOLD}))
+    figure = _page(numbered, notes, columns, path)
     axes, bar = figure.subplots(1, 2, width_ratios=(0.55 * columns, 0.14))
     image = draw_cells(axes, grid, 1.0)
     axes.set_aspect("auto")
@@ -70,31 +83,29 @@ def plot_hops(
         outline = Rectangle((-0.5, row - 0.5), columns, 1, fill=False, ec=_GOLD, lw=2, zorder=3)
         outline.set_clip_on(False)
         axes.add_patch(outline)
-    numbered = [f"{row + 1}  {text}" for row, text in enumerate(sentences)]
-    axes.set_yticks(range(rows), [text.translate(boxes) for text in numbered], **_AS_WRITTEN)
+    axes.set_yticks(range(rows), numbered, size=10, **AS_WRITTEN)
     for row in facts:
         axes.get_yticklabels()[row].set(color=_GOLD, weight="bold")
     axes.set_xticks(range(columns), [f"hop {column + 1}" for column in range(columns)], size=9)
     axes.xaxis.tick_top()
     draw_color_bar(image, bar)
-    said = f"{question}  → {answer}"
-    if expected is not None and expected != answer:
-        said = f"{said} (right: {expected})"
-    note = "outlined: the facts that the answer follows from" if len(facts) else ""
-    for text, down, style in (
-        (said.translate(boxes), 8, {"size": 11, "weight": "bold"}),
-        (note, 26, {"size": 9, "color": _GOLD}),
-    ):
-        place = {"xy": (0, 0), "xycoords": ("figure fraction", "axes fraction")}
-        axes.annotate(
-            text,
-            xytext=(6, -down),
-            textcoords="offset points",
-            va="top",
-            **place,
-            **style,
-            parse_math=False,
-        )
     if path is not None:
         save(figure, path)
     return axes
+
+
+def _page(sentences, notes, columns, path):
+    """Return a figure with the notes (text, style) at its foot and room for the cells above them.
+
+    The layout engine does not know texts of the figure: long ones do not squeeze the cells.
+    """
+    used = width_of(sentences, 10, weight="bold") + 0.3 + 0.55 * columns + 1.2
+    lengths = [width_of([text], style["size"], weight="bold") for text, style in notes]
+    width, height = max(used, *lengths) + 0.2, 0.3 * len(sentences) + 1.7
+    figure = new_figure((width, height), path)
+    foot = 0.12 + 0.23 * len(notes)
+    for line, (text, style) in enumerate(notes):
+        y = foot - 0.07 - 0.25 * line
+        figure.text(0.08 / width, y / height, text, va="top", **style, **AS_WRITTEN)
+    figure.get_layout_engine().set(rect=(0, foot / height, used / width, 1 - foot / height))
+    return figure

@@ -2,12 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from keras_attention.plotting.figures import (
+    AS_WRITTEN,
     STYLES,
+    as_numbers,
     boxes_for,
     check_plot_path,
+    draw_grid_lines,
+    draw_legend,
+    faded,
     new_figure,
     save,
 )
@@ -32,7 +39,7 @@ def plot_by_length(
 
     Args:
         ranges: lengths in tokens, pairs (shortest, longest), ascending.
-        curves: scores by name, one number per range.
+        curves: scores by name, one number per range; NaN where there is none.
         counts: the number of sentences in each range.
         ylabel: the name of the score.
         title: a line above the figure.
@@ -43,7 +50,8 @@ def plot_by_length(
 
     Raises:
         ValueError: there is nothing to draw, there are more than four curves, a curve or the
-            counts differ in length from the ranges, or the extension is not supported.
+            counts differ in length from the ranges, a score is infinite or not a number, or the
+            extension is not supported.
         OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
     """
     if path is not None:
@@ -56,18 +64,24 @@ def plot_by_length(
     for name, values in {**curves, "counts": counts}.items():
         if len(values) != len(ranges):
             raise ValueError(f"{name} must have one number per range, {len(ranges)}, got {values}")
+    scores = [as_numbers(name, values) for name, values in curves.items()]
+    for name, numbers in zip(curves, scores, strict=True):
+        if np.isinf(numbers).any():
+            raise ValueError(f"{name} must be finite, or NaN for no score, got {numbers}")
+    boxes = boxes_for([*curves, ylabel, title or ""])
+    names = [name.translate(boxes) for name in curves]
     figure = new_figure((7, 4.2 if title else 4), path)
     panel, below = figure.subplots(2, 1, sharex=True, height_ratios=(5, 1))
-    for style, (name, values) in zip(STYLES, curves.items(), strict=False):
-        label = name.translate(boxes_for([name]))
-        panel.plot(range(len(ranges)), values, label=label, linewidth=2, markersize=6, **style)
-    panel.set_ylabel(ylabel)
-    highest = max(max(values) for values in curves.values())
-    panel.set_ylim(0, 1.06 * highest if highest > 0 else 1)
-    panel.legend(frameon=False, fontsize=9, loc="lower left")
-    panel.grid(axis="y", color="0.9", linewidth=0.8)
+    lines = []
+    shown: dict[str, Any] = {"linewidth": 2, "markersize": 6}
+    for style, name, numbers in zip(STYLES, names, scores, strict=False):
+        lines += panel.plot(range(len(ranges)), numbers, label=name, **shown, **style)
+    panel.set_ylabel(ylabel.translate(boxes), **AS_WRITTEN)
+    panel.set_ylim(_limits(scores))
+    draw_legend(panel, lines, names, loc="lower left")
+    draw_grid_lines(panel)
     bars = below.bar(range(len(ranges)), counts, color="0.75", width=0.7)
-    below.bar_label(bars, fontsize=8, color="0.35")
+    below.bar_label(bars, fontsize=8, color=faded())
     below.set_ylim(top=1.45 * max(counts))
     below.set_yticks([])
     below.set_ylabel("sentences", rotation=0, ha="right", va="center")
@@ -75,9 +89,17 @@ def plot_by_length(
     below.set_xlabel("length of the source sentence, in tokens")
     for axes in (panel, below):
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set_axisbelow(True)
     if title:
-        figure.suptitle(title.translate(boxes_for([title])), fontsize=12, parse_math=False)
+        figure.suptitle(title.translate(boxes), fontsize=12, **AS_WRITTEN)
     if path is not None:
         save(figure, path)
     return panel
+
+
+def _limits(scores):
+    """Return limits that hold 0 and every score that is a number, with a margin beyond these."""
+    found = np.concatenate(scores)
+    found = found[~np.isnan(found)]
+    lowest, highest = found.min(initial=0), found.max(initial=0)
+    margin = 0.06 * (highest - lowest) or 1
+    return lowest - margin * (lowest < 0), highest + margin

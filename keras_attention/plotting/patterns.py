@@ -5,7 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.plotting.figures import (
+    AS_WRITTEN,
+    boxes_for,
+    check_plot_path,
+    draw_array,
+    new_figure,
+    save,
+)
 from keras_attention.types import Array
 
 
@@ -44,18 +51,20 @@ def plot_patterns(
             f"rows must hold arrays (N, {shape[0] * shape[1]}), all with the same N > 0, "
             f"got {sorted(shapes)}"
         )
+    boxes = boxes_for([*arrays, title or ""])
     figure = new_figure((0.75 * number + 1.6, 0.8 * len(arrays) + (0.4 if title else 0.1)), path)
     axes = figure.subplots(len(arrays), number, squeeze=False)
     for (name, row), cells in zip(arrays.items(), axes, strict=True):
         for pattern, cell in zip(row, cells, strict=True):
-            cell.imshow(pattern.reshape(shape), cmap="Greys", vmin=-1, vmax=1)
+            draw_array(cell, pattern.reshape(shape), cmap="Greys", vmin=-1, vmax=1)
             cell.set_xticks([])
             cell.set_yticks([])
             cell.spines[:].set(color="0.6", linewidth=0.8)
-        label = name.translate(boxes_for([name])).replace(", ", ",\n")
-        cells[0].set_ylabel(label, rotation=0, ha="right", va="center", fontsize=9)
+        label = name.translate(boxes).replace(", ", ",\n")
+        place = {"rotation": 0, "ha": "right", "va": "center"}
+        cells[0].set_ylabel(label, fontsize=9, **place, **AS_WRITTEN)
     if title:
-        figure.suptitle(title.translate(boxes_for([title])), fontsize=12, parse_math=False)
+        figure.suptitle(title.translate(boxes), fontsize=12, **AS_WRITTEN)
     if path is not None:
         save(figure, path)
     return axes

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.plotting.figures import (
+    AS_WRITTEN,
+    boxes_for,
+    check_plot_path,
+    draw_array,
+    new_figure,
+    save,
+)
 from keras_attention.types import Array
 
 
@@ -45,12 +52,13 @@ def plot_positions(
         (axes[0], encodings, np.abs(encodings).max(), "component", "a row for each position"),
         (axes[1], unit @ unit.T, 1.0, "position", "cosine of each pair"),
     ):
-        drawn = ax.imshow(matrix, aspect="auto", cmap="PuOr", vmin=-most, vmax=most)
+        drawn = draw_array(ax, matrix, aspect="auto", cmap="PuOr", vmin=-most, vmax=most)
         ax.set(xlabel=xlabel, ylabel="position")
         ax.set_title(name, fontsize=10)
         figure.colorbar(drawn, ax=ax)
     if title:
-        figure.suptitle(title.translate(boxes_for([title])), fontsize=12, parse_math=False)
+        boxes = boxes_for([title])
+        figure.suptitle(title.translate(boxes), fontsize=12, **AS_WRITTEN)
     if path is not None:
         save(figure, path)
     return axes

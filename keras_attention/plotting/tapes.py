@@ -4,7 +4,14 @@ from pathlib import Path
 
 import numpy as np
 
-from keras_attention.plotting.figures import boxes_for, check_plot_path, new_figure, save
+from keras_attention.plotting.figures import (
+    AS_WRITTEN,
+    boxes_for,
+    check_plot_path,
+    draw_array,
+    new_figure,
+    save,
+)
 from keras_attention.types import Array
 
 
@@ -70,7 +77,8 @@ def plot_tapes(
     bar = figure.colorbar(image, ax=axes[1, :], label="weight", shrink=0.7, pad=0.015)
     bar.outline.set(edgecolor="0.6", linewidth=0.8)
     if title:
-        figure.suptitle(title.translate(boxes_for([title])), fontsize=12, parse_math=False)
+        boxes = boxes_for([title])
+        figure.suptitle(title.translate(boxes), fontsize=12, **AS_WRITTEN)
     if path is not None:
         save(figure, path)
     return axes
@@ -108,15 +116,7 @@ def _draw(ax, panel, vmax, first_row=0):
 
     rows, steps = panel.shape
     sides = (-0.5, steps - 0.5, first_row + rows - 0.5, first_row - 0.5)
-    image = ax.imshow(
-        panel,
-        cmap="Blues",
-        aspect="auto",
-        interpolation="nearest",
-        vmin=0.0,
-        vmax=vmax,
-        extent=sides,
-    )
+    image = draw_array(ax, panel, cmap="Blues", aspect="auto", vmin=0.0, vmax=vmax, extent=sides)
     for axis, most in ((ax.xaxis, 8), (ax.yaxis, 6)):
         axis.set_major_locator(MaxNLocator(nbins=most, integer=True, min_n_ticks=1))
     ax.grid(visible=False)

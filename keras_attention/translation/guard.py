@@ -17,8 +17,8 @@ class Guard:
     """ASGI middleware: refuse what a page for sentences has no use for.
 
     An upload has the answer 403. A request that does not say its length, or comes in chunks, has
-    411, and one of more than `most_bytes` has 413. A request that has not arrived in time has 408. After each of these
-    the connection is closed.
+    411, and one of more than `most_bytes` has 413. A request that has not arrived in time has 408.
+    After each of these the connection is closed.
 
     Args:
         app: the ASGI application behind it.

@@ -124,9 +124,33 @@ def test_words_are_one_visible_line_and_not_too_long(ax):
     assert labels(ax.xaxis) == ["a" * 20, "b" * 19 + "…", "␣", "two lines", "él"]
 
 
+@pytest.mark.filterwarnings("ignore:matplotlib .* writes Arabic and Hebrew letter by letter")
+def test_unseen_marks_neither_break_a_word_nor_lose_how_its_letters_join(ax):
+    context = ["می\u200cخواهم", "über\u00adsetzung", "a\u00a0b\x07c", "\u200d", "\ufeffBOM"]
+    plot_attention(WEIGHTS, context, TARGET, ax=ax)
+    assert labels(ax.xaxis) == ["می\u200cخواهم", "übersetzung", "a b c", "␣", "BOM"]
+
+
 def test_a_letter_that_cannot_be_printed_is_named_by_its_number():
     with pytest.warns(UserWarning, match=r"the font has no U\+0080: drawn as □"):
         assert boxes_for(["a\x80"]) == {0x80: "□"}
+
+
+def test_the_scale_and_the_notes_are_drawn_as_written_too(ax):
+    with pytest.warns(UserWarning, match="the font has no 犬 猫: drawn as □") as caught:
+        plot_attention(
+            WEIGHTS,
+            CONTEXT,
+            TARGET,
+            links=[(0, 0)],
+            outlined=r"猫 $\foo$",
+            scale=r"犬 $\foo$",
+            ax=ax,
+        )
+    assert len(caught) == 1
+    ax.figure.savefig(os.devnull, format="svg")
+    assert notes(ax) == [r"outlined cell: □ $\foo$"]
+    assert ax.child_axes[0].get_ylabel() == r"□ $\foo$"
 
 
 def test_letters_that_the_font_lacks_are_boxes_and_one_warning_names_them(tmp_path):
@@ -182,6 +206,18 @@ def test_words_do_not_overlap_nor_leave_the_figure(tmp_path, shape, orientation)
     assert min(box.x0, box.y0) >= -2
     assert box.x1 <= ax.figure.bbox.x1 + 2
     assert box.y1 <= ax.figure.bbox.y1 + 2
+
+
+def test_wide_words_are_slanted_before_they_overlap(tmp_path):
+    words = ["WWWWW", "MMMMM", "MMMMM"]
+    ax = plot_attention(np.eye(1, 3), words, ["a"], path=tmp_path / "wide.png")
+    assert {label.get_rotation() for label in ax.get_xticklabels()} == {60}
+
+
+def test_the_scale_of_one_row_is_long_enough_to_read(tmp_path):
+    ax = plot_attention(np.ones((1, 60)), ["a"] * 60, ["b"], path=tmp_path / "flat.png")
+    bar = ax.child_axes[0].get_window_extent()
+    assert bar.height / ax.figure.dpi > 0.7
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,23 @@ def test_grey_frames_are_grey(shape, tmp_path):
     assert (strip == strip[..., :1]).all()
 
 
+@pytest.mark.parametrize(("words", "count"), [(1, 1), (2, 3), (5, 7)])
+def test_frames_keep_their_shape_however_few_there_are(tmp_path, words, count):
+    axes = plot_clip_attention(
+        np.ones((words, count)),
+        WORDS[:words],
+        pictures()[:count],
+        title="A",
+        path=tmp_path / "a.svg",
+    )
+    above = axes.figure.axes[0]
+    box, strip = above.get_window_extent(), above.images[0].get_array()
+    assert box.width / strip.shape[1] == pytest.approx(box.height / strip.shape[0])
+    cells = axes.get_window_extent()
+    assert (cells.x0, cells.x1) == pytest.approx((box.x0, box.x1))
+    assert cells.height > 10 * words
+
+
 def test_without_a_path_it_is_a_figure_of_pyplot():
     from matplotlib import pyplot
 
@@ -57,7 +74,8 @@ def test_without_a_path_it_is_a_figure_of_pyplot():
     ("changed", "message"),
     [
         ({"weights": weights().T}, r"weights must have shape \(T, S\) = \(5, 7\), got \(7, 5\)"),
-        ({"words": []}, "must hold at least one word"),
+        ({"words": []}, "^words must hold at least one word"),
+        ({"words": "ab"}, "^words must be a list of words, got one str: 'ab'"),
         ({"frames": pictures()[0, 0]}, r"frames must have shape .* got \(13, 3\)"),
         ({"frames": pictures(2)}, r"frames must have shape .* got \(7, 11, 13, 2\)"),
         ({"frames": 2 * pictures()}, "frames must be from 0 to 1, got numbers from .* to 2"),

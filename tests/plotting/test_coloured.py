@@ -1,6 +1,8 @@
+import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgba
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb, to_rgba
 from PIL import Image
 
 from keras_attention.plotting import (
@@ -8,6 +10,7 @@ from keras_attention.plotting import (
     check_animation_path,
     plot_coloured_text,
 )
+from keras_attention.plotting.heatmaps import unknown
 
 CONTEXT = ["¿", "Todavía", "está", "en", "casa"]
 TARGET = ["still", "at", "home"]
@@ -63,6 +66,17 @@ def test_unknown_words_are_marked(tmp_path):
         assert patch.get_y() < line.get_ydata()[0] < patch.get_y() + patch.get_height() / 4
 
 
+@pytest.mark.parametrize("weight", ["normal", "bold"])
+def test_no_letter_leaves_its_box(tmp_path, weight):
+    words = ["THE", "OLD", "WOMAN", "можешь", "мыть", "мышцы"]
+    with mpl.rc_context({"font.weight": weight}):
+        ax = plot_coloured_text(np.ones((1, 6)), words, ["a"], path=tmp_path / "text.png")
+    renderer = FigureCanvasAgg(ax.figure).get_renderer()
+    for box, word in zip(ax.patches, ax.texts[-6:], strict=True):
+        letters, box = word.get_window_extent(renderer), box.get_window_extent(renderer)
+        assert box.x0 < letters.x0 < letters.x1 < box.x1
+
+
 def test_a_long_sentence_goes_over_several_lines(tmp_path):
     words = [f"palabra{n}" for n in range(60)]
     ax = plot_coloured_text(np.ones((1, 60)), words, ["word"], path=tmp_path / "text.png")
@@ -96,6 +110,24 @@ def test_an_animation_has_a_frame_for_every_target_word(path):
     assert all(len(np.unique(frame)) > 10 for frame in frames)
 
 
+def test_the_current_word_of_many_keeps_its_colour(path):
+    animate_attention(np.ones((25, 2)), CONTEXT[:2], ["word"] * 25, path)
+    vermilion = 255 * np.array(to_rgb(unknown()))
+    with Image.open(path) as moving:
+        for number in range(moving.n_frames):
+            moving.seek(number)
+            frame = np.asarray(moving.convert("RGB"), dtype=float)
+            assert np.abs(frame - vermilion).max(axis=-1).min() < 10
+
+
+def test_an_animation_is_as_wide_as_its_title(path):
+    animate_attention(np.ones((1, 1)), ["a"], ["b"], path, title="The title is wide. " * 4)
+    with Image.open(path) as moving:
+        frame = np.asarray(moving.convert("L"), dtype=float)
+    assert (frame[:, :5] > 250).all()
+    assert (frame[:, -5:] > 250).all()
+
+
 def test_a_broken_animation_leaves_nothing(path):
     for arguments, expected in (
         (([[1.0]], CONTEXT, TARGET, path), r"shape \(T, S\)"),
@@ -103,9 +135,10 @@ def test_a_broken_animation_leaves_nothing(path):
     ):
         with pytest.raises(ValueError, match=expected):
             animate_attention(*arguments)
-    with pytest.raises(ValueError, match="seconds must be positive, got 0"):
-        animate_attention(WEIGHTS, CONTEXT, TARGET, path, seconds=0)
-    with pytest.raises(FileNotFoundError, match="existing folder"):
+    for seconds in (0, 219, np.inf):  # a GIF holds a picture for 655 seconds at most
+        with pytest.raises(ValueError, match=f"must be positive and at most 218, got {seconds}"):
+            animate_attention(WEIGHTS, CONTEXT, TARGET, path, seconds=seconds)
+    with pytest.raises(FileNotFoundError, match=r"existing folder, got '.*moving\.gif'"):
         check_animation_path(path.parent / "nowhere" / "moving.gif")
     path.mkdir()
     with pytest.raises(IsADirectoryError, match="got the folder"):

@@ -16,11 +16,15 @@ from keras_attention.plotting import (
     plot_attention,
     plot_attention_grid,
     plot_by_length,
+    plot_clip_attention,
     plot_coloured_text,
     plot_curves,
     plot_glimpses,
     plot_history,
     plot_hops,
+    plot_patterns,
+    plot_positions,
+    plot_tapes,
 )
 
 mpl.use("Agg")
@@ -181,3 +185,38 @@ def test_a_dark_page_has_pale_letters(tmp_path):
         for letters in (ax.yaxis.get_ticklabels()[0], ax.yaxis.label):
             assert (sum(to_rgb(letters.get_color())) > 1.5) is is_pale
     assert to_rgb(text.texts[-3].get_color()) == (1.0, 1.0, 1.0)  # the target word
+
+
+def test_a_dark_page_has_faint_lines_and_texts_that_can_be_read(tmp_path):
+    path = tmp_path / "a.png"
+    with page_style(dark=True):
+        curves = plot_curves({"a": ([1, 2], [3, 4])}, xlabel="x", ylabel="y", path=path)
+        history = plot_history(HISTORY, path=path)[0]
+        lengths = plot_by_length([(1, 2)], {"a": [1.0]}, [3], path=path)
+        clip = plot_clip_attention([[1.0]], ["a"], np.ones((1, 2, 2)), path=path)
+    for axes in (curves, history, lengths):
+        assert sum(to_rgb(axes.get_ygridlines()[0].get_color())) < 1
+    (count,) = lengths.figure.axes[1].texts
+    for text in (count, clip.xaxis.label):
+        assert sum(to_rgb(text.get_color())) > 1.5
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda path: plot_attention(WEIGHTS, CONTEXT, TARGET, path=path),
+        lambda path: plot_clip_attention([[1.0]], ["a"], np.ones((1, 2, 2)), path=path),
+        lambda path: plot_glimpses(*glimpses(), path=path)[0, 0],
+        lambda path: plot_patterns({"a": np.ones((1, 4))}, shape=(2, 2), path=path)[0, 0],
+        lambda path: plot_positions(np.eye(3), path=path)[0],
+        lambda path: plot_tapes(*[np.ones((2, 3))] * 4, path=path)[0, 0],
+    ],
+    ids=["attention", "clips", "glimpses", "patterns", "positions", "tapes"],
+)
+def test_cells_are_sharp_and_upright_in_every_style(tmp_path, draw):
+    with mpl.rc_context({"image.origin": "lower", "image.interpolation": "bilinear"}):
+        figure = draw(tmp_path / "a.png").figure
+    images = [image for axes in figure.axes for image in axes.images]
+    assert {(image.origin, image.get_interpolation()) for image in images} == {
+        ("upper", "antialiased")
+    }

@@ -33,6 +33,16 @@ def test_shows_the_way_the_boxes_and_what_was_seen(tmp_path):
         np.testing.assert_array_equal(shown[-G:], look[1])
 
 
+def test_a_picture_and_its_patches_share_their_greys(tmp_path):
+    pictures, locations, patches = arrays()
+    pictures[0] += 0.5
+    pictures[1] -= 0.5
+    axes = plot_glimpses(pictures, locations, patches, path=tmp_path / "a.png")
+    for row, picture in zip(axes, pictures, strict=True):
+        expected = (min(picture.min(), 0), picture.max())
+        assert [panel.images[0].get_clim() for panel in row] == [expected] * (1 + T)
+
+
 def test_a_number_stands_at_a_corner_of_its_box_and_hides_no_other():
     pictures, _, patches = arrays()
     picture = plot_glimpses(pictures, np.zeros((N, T, 2)), patches)[0, 0]

@@ -271,3 +271,9 @@ def test_every_panel_of_a_sentence_that_is_read_from_the_right_begins_at_the_rig
     panels = {f"head {n}": np.eye(3) for n in range(4)}
     axes = plot_attention_grid(panels, hebrew, ["are", "you", "home"], columns=2)
     assert all(ax.get_xlim()[0] > ax.get_xlim()[1] for ax in axes)
+
+
+def test_the_scale_of_one_row_is_long_enough_to_read(tmp_path):
+    (ax,) = plot_attention_grid({"a": np.eye(1, 5)}, CONTEXT, ["b"], path=tmp_path / "flat.png")
+    bar = ax.figure.axes[-1].get_window_extent()
+    assert bar.height / ax.figure.dpi > 0.7

@@ -88,3 +88,10 @@ def test_the_history_object_of_keras_will_do(tmp_path):
 def test_a_history_that_does_not_fit_is_refused(history, message):
     with pytest.raises(ValueError, match=message):
         plot_history(history)
+
+
+def test_names_that_the_font_lacks_are_boxes_and_one_warning_names_them(tmp_path):
+    with pytest.warns(UserWarning, match="the font has no 犬 猫: drawn as □") as caught:
+        (panel,) = plot_history({"猫": [1.0]}, title="犬", path=tmp_path / "history.png")
+    assert len(caught) == 1
+    assert panel.get_title("left") == "□"

@@ -10,7 +10,7 @@ ASKED = {"question": "Where is John?", "answer": "garden"}
 
 
 def texts(axes):
-    return [text.get_text() for text in axes.texts]
+    return [text.get_text() for text in axes.figure.texts]
 
 
 def test_sentences_are_rows_and_hops_columns(tmp_path):
@@ -21,7 +21,7 @@ def test_sentences_are_rows_and_hops_columns(tmp_path):
     rows = [label.get_text() for label in axes.get_yticklabels()]
     assert rows == [f"{number}  {text}" for number, text in enumerate(SENTENCES, start=1)]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["hop 1", "hop 2", "hop 3"]
-    assert texts(axes) == ["Where is John?  → garden", ""]
+    assert texts(axes) == ["Where is John?  → garden"]
     assert not axes.patches
 
 
@@ -53,12 +53,30 @@ def test_nothing_overlaps_nor_leaves_the_figure(tmp_path):
         canvas.draw()
         renderer = canvas.get_renderer()
         boxes = [label.get_window_extent(renderer) for label in axes.get_yticklabels()]
-        boxes += [text.get_window_extent(renderer) for text in axes.texts]
+        boxes += [text.get_window_extent(renderer) for text in axes.figure.texts]
         boxes += [label.get_window_extent(renderer) for label in axes.get_xticklabels()]
         boxes.append(axes.get_window_extent(renderer))
         for number, box in enumerate(boxes):
             assert not any(box.overlaps(other.shrunk(0.98, 0.98)) for other in boxes[:number])
         assert min(box.x0 for box in boxes) >= -1
+
+
+def test_a_long_question_and_answer_leave_the_cells_as_they_are(tmp_path):
+    cells = []
+    for times in (1, 9):
+        asked = {"question": "Where is John? " * times, "answer": "garden " * times}
+        axes = plot_hops(SENTENCES, WEIGHTS, **asked, path=tmp_path / "hops.png")
+        cells.append(axes.get_window_extent())
+    assert cells[1].width == pytest.approx(cells[0].width, rel=0.05)
+    assert cells[1].height == pytest.approx(cells[0].height, rel=0.05)
+    renderer = FigureCanvasAgg(axes.figure).get_renderer()
+    said = axes.figure.texts[0].get_window_extent(renderer)
+    assert said.x1 < axes.figure.bbox.x1
+
+
+def test_the_smallest_story_has_room(tmp_path):
+    axes = plot_hops(["a"], [[1]], question="a", answer="c", facts=[0], path=tmp_path / "a.png")
+    assert axes.get_window_extent().width / axes.figure.dpi > 0.3
 
 
 @pytest.mark.parametrize(

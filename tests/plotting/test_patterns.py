@@ -15,6 +15,14 @@ def test_every_pattern_has_its_cell(tmp_path):
     assert axes[0, 0].images[0].get_clim() == (-1, 1)
 
 
+def test_names_are_drawn_as_written_and_one_warning_names_the_boxes(tmp_path):
+    rows = {r"$\foo$": np.ones((1, 4)), "猫": np.ones((1, 4)), "犬": np.ones((1, 4))}
+    with pytest.warns(UserWarning, match="the font has no 犬 猫: drawn as □") as caught:
+        axes = plot_patterns(rows, shape=(2, 2), path=tmp_path / "patterns.svg")
+    assert len(caught) == 1
+    assert [cells[0].get_ylabel() for cells in axes] == [r"$\foo$", "□", "□"]
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
