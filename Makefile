@@ -42,6 +42,8 @@ test-rest: $(VENV)/all test-backends
 	$(BIN)/python -m tests.campaign kills inputs numbers pages --few
 	KERAS_BACKEND=jax $(PYTEST) -m "not slow" tests/compiling/test_programs.py
 
+# Models that learn run long enough for XLA to optimise, which it does not for other tests.
+test-slow: export XLA_FLAGS = --xla_backend_optimization_level=3 --xla_llvm_disable_expensive_passes=false
 test-slow: $(VENV)/all
 	$(BIN)/python -m pytest -m slow -s
 

@@ -259,6 +259,7 @@ EXPERIMENTS = {
         "loses the order of the story.",
         source="Sukhbaatar et al. (2015), table 1 and figure 2; Weston et al. (2015), bAbI",
         variants=({"task": 1}, {"task": 2}),
+        seeds=(0, 1, 2),
         check=check,
     )
 }
