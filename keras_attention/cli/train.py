@@ -113,7 +113,8 @@ def train(
 
         if (out / CONFIG_FILE).is_file():  # the run has begun
             print(
-                f"Finished epochs are kept. Go on with: keras-attention train --resume --out {out}",
+                "Finished epochs are kept. Go on with: keras-attention train --resume --out "
+                f"{shlex.quote(str(out))}",
                 file=sys.stderr,
             )
         raise
@@ -177,4 +178,5 @@ def _run(arguments, distribution):
     if distribution.is_first:
         sentences = [pair.context for pair in validation_pairs]
         usual = min(sentences, key=lambda sentence: abs(len(sentence.split()) - USUAL_WORDS))
-        print(f"Done: {out}\nNow try: keras-attention translate {out} {shlex.quote(usual)}")
+        words = shlex.join([str(out), usual])
+        print(f"Done: {out}\nNow try: keras-attention translate {words}")

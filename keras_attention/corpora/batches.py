@@ -165,7 +165,7 @@ class Batches:
             is_context = (context_ids[row] != 0).sum() == longest[row]
             raise ValueError(
                 f"a sentence has at most {LONGEST} tokens, got {longest[row]} in "
-                f"{shortened(pairs[row][0 if is_context else 1])}"
+                f"{shortened(pairs[row].context if is_context else pairs[row].target)}"
             )
         batches = cls(
             context_ids[fits],
@@ -245,14 +245,14 @@ class Batches:
         return _for_fit(Planned(planned), self._fixed_rows(part))
 
     def _joined(self, rng):
-        """Join pairs at random, and batch them likewise; few shapes leave out what is too long."""
-        context_ids, target_ids = join_pairs(self.context_ids, self.target_ids, self.joined, rng)
+        """Join pairs at random, and batch them likewise."""
+        sides = self.context_ids, self.target_ids
         sizes = {"batch_size": self.batch_size, "batch_tokens": self.batch_tokens}
         if not self._are_few:
-            return Batches(context_ids, target_ids, **sizes, most_shapes=None)
-        lengths = np.stack(_lengths(context_ids, target_ids), axis=1)
-        fits = np.all(lengths <= np.array(self.shapes[-1]), axis=1)
-        return Batches(context_ids[fits], target_ids[fits], **sizes, shapes=self.shapes)
+            ids = join_pairs(*sides, self.joined, rng)
+            return Batches(*ids, **sizes, most_shapes=None)
+        ids = join_pairs(*sides, self.joined, rng, self.shapes[-1])
+        return Batches(*ids, **sizes, shapes=self.shapes)
 
     def _fixed_rows(self, part):
         """Return the number of sentences in a part of every batch; None: it differs."""

@@ -7,18 +7,23 @@ from keras_attention.text import padded
 
 
 def join_pairs(
-    context_ids: np.ndarray, target_ids: np.ndarray, fraction: float, rng: np.random.Generator
+    context_ids: np.ndarray,
+    target_ids: np.ndarray,
+    fraction: float,
+    rng: np.random.Generator,
+    longest: tuple[int, int] = (LONGEST, LONGEST),
 ) -> tuple[np.ndarray, np.ndarray]:
     """Join some sentence pairs, drawn at random: two sentences, and the translations of both.
 
     A corpus of short sentences has few positions beyond the tenth, so a model learns little about
-    long ones. Two pairs that together have more than 64 tokens stay as they are.
+    long ones. Two pairs that together are too long stay as they are.
 
     Args:
         context_ids: (N, S), each row `[START]`, tokens, `[END]`, then 0.
         target_ids: (N, T), likewise.
         fraction: the part of the pairs to join to another one, from 0 to 1.
         rng: source of random numbers.
+        longest: the most tokens of both sides, (S, T).
 
     Returns:
         The ids of M ≤ N pairs, (M, S') and (M, T'), in another order.
@@ -33,7 +38,13 @@ def join_pairs(
     lengths = [(ids != 0).sum(axis=1) for ids in sides]
     order = rng.permutation(len(context_ids))
     pairs = order[: round(len(order) * fraction) // 2 * 2].reshape(2, -1)
-    fit = np.max([length[pairs].sum(axis=0) - 2 for length in lengths], axis=0) <= LONGEST
+    fit = np.all(
+        [
+            length[pairs].sum(axis=0) - 2 <= most
+            for length, most in zip(lengths, longest, strict=True)
+        ],
+        axis=0,
+    )
     firsts, seconds = pairs[:, fit]
     alone = np.setdiff1d(order, pairs[:, fit])
 

@@ -4,7 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from keras_attention.text.normalization import join_words, normalized_words, split_words
+from keras_attention.text.normalization import (
+    join_words,
+    normalized_words,
+    shortened,
+    split_words,
+)
 from keras_attention.text.tokens import SPECIAL_WORDS, Tokens, check_learnable, is_piece
 
 if TYPE_CHECKING:
@@ -42,10 +47,16 @@ class Vocabulary(Tokens):
             size: the most words to keep, including the four special ones.
 
         Raises:
-            ValueError: `size` is too small for any word, or there is no sentence.
+            ValueError: `size` is too small for any word, there is no sentence, or none has a word.
         """
         sentences = check_learnable(sentences, size)
         counts = Counter(word for sentence in sentences for word in normalized_words(sentence))
+        if not counts:
+            raise ValueError(
+                f"expected words in the letters a-z, got sentences such as "
+                f"{shortened(sentences[0])}; pieces of words know every script: WordPieces, "
+                "or --tokens wordpiece"
+            )
         # Words of the same frequency in reverse order, as in Keras' `TextVectorization`.
         ranked = sorted(counts, key=lambda word: (counts[word], word), reverse=True)
         return cls([*SPECIAL_WORDS, *ranked[: size - len(SPECIAL_WORDS)]])

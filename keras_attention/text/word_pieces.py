@@ -161,7 +161,7 @@ class WordPieces(Tokens):
         places = set(super().unknown(tokens))
         for group in self.word_groups(tokens) if self.known else ():
             word = "".join(tokens[place].removeprefix(CONTINUATION) for place in group).lower()
-            if word[0].isalpha() and word not in self.known:
+            if word[:1].isalpha() and word not in self.known:
                 places |= set(group)
         return sorted(places)
 

@@ -104,9 +104,9 @@ class RunCheckpoint(keras.callbacks.Callback):
     resumes from its last epoch ends as if it had never been interrupted.
 
     Args:
-        folder: folder of the checkpoints. Each epoch writes a folder, and only the last is kept. It
-            contains `model.keras` with the optimizer state, `best.keras`, the model of the best
-            epoch, `history.json`, and `sha256.json` with the hashes of these.
+        folder: folder of the checkpoints. Each epoch writes a folder, such as `epoch-00003`, and
+            only the last is kept. It contains `model.keras` with the optimizer state, `best.keras`,
+            the model of the best epoch, `history.json`, and `sha256.json` with the hashes of these.
         monitor: the logged value to minimize.
         patience: number of epochs without improvement after which training stops.
         writes: whether this process writes checkpoints. Of several processes that train together,
@@ -115,6 +115,7 @@ class RunCheckpoint(keras.callbacks.Callback):
     Raises:
         FileNotFoundError: a file of the last checkpoint is missing.
         ValueError: a file of the last checkpoint has changed or is damaged; the message names it.
+            Or an epoch ends without the value to monitor.
     """
 
     def __init__(
@@ -150,7 +151,13 @@ class RunCheckpoint(keras.callbacks.Callback):
         return max(self.folder.glob("epoch-*"), default=None)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        for name, value in (logs or {}).items():
+        logs = logs or {}
+        if self.monitor not in logs:
+            raise ValueError(
+                f"the checkpoint of a run needs {self.monitor} after each epoch, got "
+                f"{', '.join(logs) or 'nothing'}: give fit validation_data, or monitor another"
+            )
+        for name, value in logs.items():
             self.history.setdefault(name, []).append(float(value))
         if self.writes:
             with _undistributed():
@@ -184,6 +191,7 @@ class RunCheckpoint(keras.callbacks.Callback):
             (folder / HISTORY_FILE).write_text(json.dumps(self.history))
             hashes = {name: sha256_of(folder / name) for name in FILES}
             (folder / HASHES_FILE).write_text(json.dumps(hashes))
-        for path in self.folder.iterdir():  # the epoch before, and what a kill has left
+        # The epoch before, and what a kill has left
+        for path in [*self.folder.glob("epoch-*"), *self.folder.glob(".partial-epoch-*")]:
             if path != last:
                 remove(path)

@@ -41,10 +41,12 @@ def compile_for_training(
         jit_compile: whether XLA compiles the steps; None: as `uses_xla` says.
 
     Raises:
-        ValueError: there is no such optimizer.
+        ValueError: there is no such optimizer, or a decay without a warm-up.
     """
     if optimizer not in OPTIMIZERS:
         raise ValueError(f"optimizer must be one of {', '.join(OPTIMIZERS)}, got {optimizer!r}")
+    if decay_steps is not None and not warm_up:
+        raise ValueError(f"decay_steps={decay_steps} needs a warm_up of at least 1 step, got 0")
     if jit_compile is None:
         jit_compile = uses_xla()
     options: dict[str, Any] = {"weight_decay": weight_decay or None}

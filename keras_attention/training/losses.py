@@ -11,7 +11,7 @@ from keras_attention.types import Array
 
 
 def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -> Array:
-    """Return −Σ_v q_v ln p_v of each target token, (B, T) float32, in nats.
+    """Return −Σ_v q_v ln p_v of each target token, (B, T) float32, in nats; 0 for padding.
 
     Computed as ln Σ_v exp z_v − (1 − ε) z_y − ε/V Σ_v z_v, where z is the logits minus the largest
     of them. Since both sums are over z, XLA computes them in one pass on a GPU. The gradient,
@@ -47,7 +47,8 @@ def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -
 
         return ops.log(totals) - expected, gradient
 
-    return ops.squeeze(losses(ops.cast(y_pred, "float32")), -1)
+    found = ops.squeeze(losses(ops.cast(y_pred, "float32")), -1)
+    return ops.where(ops.not_equal(answers, 0), found, 0.0)  # a logit of padding may be −∞
 
 
 def token_weights(y_true: Array, sample_weight: Array | None = None) -> Array:
@@ -115,12 +116,19 @@ class MaskedCrossentropy(keras.losses.Loss):
         name: str = "masked_crossentropy",
         **kwargs: Any,
     ):
+        # Keras casts the ids to the dtype of a loss, and half precision has only a few hundred
+        policy = keras.dtype_policies.get(kwargs.get("dtype") or keras.config.floatx())
+        kwargs["dtype"] = "float64" if policy.compute_dtype == "float64" else "float32"
         super().__init__(name=name, reduction=reduction, **kwargs)
         if not 0 <= label_smoothing < 1:
             raise ValueError(
                 f"label_smoothing must be at least 0 and below 1, got {label_smoothing}"
             )
-        self.label_smoothing, self.class_weight = label_smoothing, class_weight
+        self.label_smoothing = label_smoothing
+        # As a saved model can hold them
+        self.class_weight = class_weight and {
+            int(word): float(weight) for word, weight in class_weight.items()
+        }
 
     def __call__(self, y_true: Array, y_pred: Array, sample_weight: Array | None = None) -> Array:
         return super().__call__(y_true, y_pred, self.weights(y_true, y_pred, sample_weight))
@@ -132,11 +140,11 @@ class MaskedCrossentropy(keras.losses.Loss):
             return weights
         of_words = np.ones(y_pred.shape[-1], "float32")
         for word, weight in self.class_weight.items():
-            if not 0 <= int(word) < len(of_words):
+            if not 0 <= word < len(of_words):
                 raise ValueError(
                     f"class_weight must have ids from 0 to {len(of_words) - 1}, got {word}"
                 )
-            of_words[int(word)] = weight
+            of_words[word] = weight
         return weights * ops.take(of_words, ops.cast(y_true, "int32"))
 
     def call(self, y_true: Array, y_pred: Array) -> Array:

@@ -26,14 +26,22 @@ class Adam(keras.optimizers.Adam):
 
     On TensorFlow the gradient of an embedding is a list with one row for each token of the batch.
     Keras squares row by row, so the velocity of a token that occurs several times follows Σ g² in
-    place of (Σ g)². Here the rows of a token are added first, as JAX and PyTorch do. And a step is
-    one kernel, where Keras' is a dozen operations.
+    place of (Σ g)², and clips each row for itself. Here the rows of a token are added first, as JAX
+    and PyTorch do. And a step is one kernel, where Keras' is a dozen operations.
 
     Args, errors: as for `keras.optimizers.Adam`.
     """
 
+    def apply(self, grads: Sequence[Any], trainable_variables: Any = None) -> None:
+        variables = trainable_variables or self._trainable_variables
+        # Adds the rows of a token, before Keras clips them
+        grads = [
+            None if gradient is None else ops.reshape(gradient, variable.shape)
+            for gradient, variable in zip(grads, variables, strict=True)
+        ]
+        super().apply(grads, trainable_variables)
+
     def update_step(self, gradient: Array, variable: Any, learning_rate: Array) -> None:
-        gradient = ops.reshape(gradient, variable.shape)  # adds the rows of a token
         kernel = kernel_for_adam()
         if kernel is None or self.amsgrad:
             super().update_step(gradient, variable, learning_rate)
@@ -82,10 +90,16 @@ class Muon(Adam):
         if not 0 <= momentum < 1:
             raise ValueError(f"momentum must be at least 0 and below 1, got {momentum}")
         self.momentum = momentum
+        self._excluded: tuple[Any, Any] = None, None
+
+    def exclude_from_weight_decay(self, var_list: Any = None, var_names: Any = None) -> None:
+        self._excluded = var_list, var_names
+        super().exclude_from_weight_decay(var_list, var_names)
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
         others = [each for each in variables if not is_matrix(each) and not is_embedding(each)]
-        self.exclude_from_weight_decay(var_list=others)
+        chosen, names = self._excluded
+        super().exclude_from_weight_decay([*(chosen or ()), *others], names)
         super().build(variables)
         # `update_step` is given the backend's variables, which have no path.
         self._are_matrices = [is_matrix(variable) for variable in variables]

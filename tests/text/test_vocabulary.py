@@ -56,6 +56,11 @@ def test_a_vocabulary_needs_words(sentences, size, message):
         Vocabulary.learn(sentences, size)
 
 
+def test_a_script_without_words_asks_for_pieces():
+    with pytest.raises(ValueError, match=r"letters a-z, got .*'привет мир'; .*--tokens wordpiece"):
+        Vocabulary.learn(["привет мир"])
+
+
 def test_ids_stand_between_start_and_end_and_are_padded():
     vocabulary = Vocabulary([*SPECIAL_WORDS, "hola", "?", "nino"])
     ids = vocabulary.ids(["¿Hola, niño?", "Hola", "", "mundo"])

@@ -341,3 +341,4 @@ def test_a_word_that_was_not_learned_from_is_unknown_though_pieces_spell_it():
     whole = pieces.join(unknown).split()
     assert whole == ["casos", "so", "Ж"]
     assert WordPieces(pieces.words).unknown(tokens) == [tokens.index("Ж")]
+    assert pieces.unknown([""]) == []

@@ -97,6 +97,19 @@ def test_one_of_several_processes_writes_and_all_stop_together(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+def test_files_of_others_in_its_folder_stay(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    run_epochs(RunCheckpoint(tmp_path), [3.0, 2.0])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "epoch-00002", "notes.txt"]
+
+
+def test_an_epoch_without_the_value_to_monitor_says_what_is_missing(tmp_path):
+    checkpoint = RunCheckpoint(tmp_path / "run")
+    with pytest.raises(ValueError, match=r"needs val_masked_loss .*, got loss: .* validation_data"):
+        checkpoint.on_epoch_end(0, {"loss": 1.0})
+
+
 def test_a_checkpoint_holds_the_history(tmp_path):
     run_epochs(RunCheckpoint(tmp_path), [3.0, 2.0])
     found = RunCheckpoint(tmp_path)

@@ -95,3 +95,8 @@ def test_a_saved_training_goes_on_with_its_schedule_and_its_smoothing(tmp_path):
     np.testing.assert_allclose(rest, losses[4:], rtol=1e-5)
     for one, other in zip(resumed.get_weights(), whole.get_weights(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+def test_a_decay_without_a_warm_up_is_an_error():
+    with pytest.raises(ValueError, match="decay_steps=3 needs a warm_up of at least 1 step"):
+        compile_for_training(keras.Sequential([keras.layers.Dense(1)]), decay_steps=3)

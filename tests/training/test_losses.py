@@ -84,6 +84,28 @@ def test_nothing_but_padding_is_0_and_no_nan(make):
     assert float(make()(np.zeros((2, 3), "int32"), np.ones((2, 3, V), "float32"))) == 0.0
 
 
+@pytest.mark.parametrize("make", [MaskedCrossentropy, MaskedLoss])
+def test_a_model_may_rule_padding_out(make):
+    ruled_out = LOGITS[0].copy()
+    ruled_out[..., 0] = -np.inf
+    expected = np.mean(crossentropies(LABELS[0], ruled_out))
+    assert float(make()(LABELS[0], ruled_out)) == pytest.approx(expected, rel=1e-5)
+    assert np.isfinite(as_numpy(gradient(lambda x: make()(LABELS[0], x), ruled_out))).all()
+
+
+def test_weights_of_words_are_saved_whatever_numbers_they_are(tmp_path):
+    loss = MaskedCrossentropy(class_weight={np.int64(2): np.float32(3)})
+    again = keras.losses.deserialize(json.loads(json.dumps(keras.losses.serialize(loss))))
+    assert again.class_weight == {2: 3.0}
+
+
+def test_ids_are_whole_in_half_precision():
+    logits = np.zeros((1, 1, 600), "float32")
+    logits[..., 599] = 20
+    loss = MaskedCrossentropy(dtype="bfloat16")(np.array([[599]]), logits)
+    assert float(loss) < 1e-4
+
+
 def test_padding_has_no_gradient():
     inputs = keras.Input((7,), dtype="int32")
     embedding = keras.layers.Embedding(V, V, embeddings_initializer="zeros")

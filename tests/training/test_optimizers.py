@@ -54,6 +54,22 @@ def test_a_token_that_repeats_has_the_sum_of_its_gradients(make, amsgrad):
     np.testing.assert_allclose(as_numpy(embedding.embeddings), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("clip", ["clipnorm", "global_clipnorm", "clipvalue"])
+def test_what_is_clipped_is_the_sum_of_the_gradients_of_a_token(clip):
+    """Keras on TensorFlow clips the row of each token of the batch for itself."""
+    embedding = keras.layers.Embedding(5, 2, embeddings_initializer="ones")
+    model = keras.Sequential([keras.Input((4,), dtype="int32"), embedding])
+    optimizer = Adam(0.0, beta_1=0.0, loss_scale_factor=8.0, **{clip: 0.5})
+    model.compile(optimizer, lambda factors, found: ops.sum(factors * found), jit_compile=False)
+    model.train_on_batch(np.array([[1, 1, 2, 1]]), np.full((1, 4, 2), 0.4, "float32"))
+    gradient = np.zeros((5, 2))
+    gradient[1], gradient[2] = 1.2, 0.4  # three times 0.4, and once
+    is_value = clip == "clipvalue"
+    expected = np.minimum(gradient, 0.5) if is_value else 0.5 * gradient / np.linalg.norm(gradient)
+    (first_moment,) = [v for v in optimizer.variables if "momentum" in v.path]
+    np.testing.assert_allclose(as_numpy(first_moment), expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("jit_compile", [False, keras.backend.backend() != "torch"])
 def test_adam_of_a_kernel_is_that_of_keras(jit_compile):
     """Weight decay, clipping, average and schedule included."""
@@ -182,6 +198,18 @@ def test_weight_decay_spares_biases_and_norms():
         expected = 0.95 if each.path.split("/")[-1] in decayed else 1.0
         np.testing.assert_allclose(as_numpy(each), expected, rtol=1e-6)
     assert len({each.path.split("/")[-1] for each in variables} - decayed) == 3
+
+
+def test_weight_decay_spares_what_the_user_excludes_as_well():
+    layer = keras.layers.SimpleRNN(3, use_bias=True)
+    layer.build((None, 2, 3))
+    layer.set_weights([np.ones(weights.shape) for weights in layer.get_weights()])
+    optimizer = Muon(0.1, weight_decay=0.5)
+    optimizer.exclude_from_weight_decay(var_names=["recurrent"])
+    variables = layer.trainable_variables
+    optimizer.apply([np.zeros(each.shape, "float32") for each in variables], variables)
+    for each, expected in zip(variables, (0.95, 1.0, 1.0), strict=True):
+        np.testing.assert_allclose(as_numpy(each), expected, rtol=1e-6)
 
 
 def test_it_is_saved_with_its_momentum(tmp_path):
