@@ -56,7 +56,7 @@ def evaluate(
     decoding.check_options(max_length=max_length, beam=beam, length_penalty=length_penalty)
     pairs = corpora.load(corpus)
     if part == HELD_OUT:
-        pairs = held_out(pairs, corpus, chosen)
+        pairs = _held_out(pairs, corpus, chosen)
     elif part != "all":
         pairs = getattr(corpora.split(pairs), part)
     if chosen in TRANSLATORS and 0 < len(corpora.held_out(pairs)) < len(pairs):
@@ -82,7 +82,7 @@ def evaluate(
     print_report(report)
 
 
-def held_out(pairs, corpus, chosen):
+def _held_out(pairs, corpus, chosen):
     """Return the pairs of a corpus that a translator of the package was scored on.
 
     Raises:
