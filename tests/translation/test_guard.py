@@ -68,6 +68,10 @@ def test_a_page_is_given_without_a_length():
     assert answered(method="GET", headers=[], parts=(b"",)) == (200, "")
 
 
+def test_an_application_may_take_its_time_to_answer_a_request_for_a_page():
+    assert answered(method="GET", headers=[], parts=(b"",), seconds=0) == (200, "")
+
+
 def test_a_request_for_a_page_has_no_endless_body():
     refused = 411, "A request must say its length."
     assert answered(method="GET", headers=[CHUNKS]) == refused
