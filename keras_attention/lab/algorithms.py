@@ -186,21 +186,18 @@ def _train(starts, examples, recipe, verbose, validation=None):
     """Train on each sequence once.
 
     Returns:
-        The model that costs least, of those that are starts; and numbers of sequences seen, with
-        the cost of the latest.
+        The start that went on; and numbers of sequences seen, with the cost of the latest.
     """
     number, steps = examples.asked.shape
     each = max(number // STAGES, 1)
     for model in starts:
         _compile(model, recipe, each)
-    rest = range(number // each)
-    costs = [[] for _ in starts]
+    model, cost, stages = starts[0], [], range(number // each)
     if len(starts) > 1:
-        trial, rest = rest[:TRIAL], rest[TRIAL:]
-        costs = [_fit(model, examples, each, trial, recipe, verbose) for model in starts]
-    best = min(range(len(starts)), key=lambda start: costs[start][-1:])
-    model, cost = starts[best], costs[best]
-    cost = cost + _fit(model, examples, each, rest, recipe, verbose, validation)
+        costs = [_fit(start, examples, each, stages[:TRIAL], recipe, verbose) for start in starts]
+        best = min(range(len(starts)), key=lambda place: costs[place][-1])
+        model, cost, stages = starts[best], costs[best], stages[TRIAL:]
+    cost = cost + _fit(model, examples, each, stages, recipe, verbose, validation)
     # A loss is a mean over the steps
     return model, (each * np.arange(1, len(cost) + 1), steps * np.array(cost))
 

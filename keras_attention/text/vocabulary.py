@@ -53,7 +53,7 @@ class Vocabulary(Tokens):
         counts = Counter(word for sentence in sentences for word in normalized_words(sentence))
         if not counts:
             raise ValueError(
-                f"expected words in the letters a-z, got sentences such as "
+                "expected words in the letters a-z, got sentences such as "
                 f"{shortened(sentences[0])}; pieces of words know every script: WordPieces, "
                 "or --tokens wordpiece"
             )
