@@ -52,7 +52,7 @@ def plot_curves(
 
     Raises:
         ValueError: there is no curve, there are too many to tell apart, x and y differ in length,
-            y are not numbers, or the logarithmic axes or the extension are none that there are.
+            y are not numbers, or `logarithmic` or the extension is unknown.
         OSError: `path` cannot be written (`FileNotFoundError`: its folder is missing).
     """
     if path is not None:
