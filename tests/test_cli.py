@@ -199,6 +199,7 @@ WRONG = [
     (("translate", "RUN", "casa", " "), "sentence 2: nothing to translate"),
     (("translate", "RUN", "casa", "--max-length", "0"), "max_length must be at least 1, got 0"),
     (("translate", "RUN", "casa", "--temperature", "-1"), "temperature must be 0"),
+    (("demo", "--sentence", ""), "nothing to translate"),
     (("translate", "RUN", "casa", "--seed", "-1", "--temperature", "1"), "seed must be 0 or above"),
     # What is searched for, refused before the model is loaded
     (("translate", "runs/none", "casa", "--beam", "0"), "beam must be at least 1, got 0"),
@@ -406,8 +407,8 @@ def test_unknown_words_are_named_and_the_rest_is_translated(run, loaded, sentenc
 
 
 def test_what_commands_a_terminal_is_shown_and_not_sent(run, tiny_run, sentences, tmp_path):
-    hostile = "zz\x1b]0;title\x07\x9b2J\u202e"
-    seen = "zz␛]0;title␇�2J�"
+    hostile = "zz\x1b]0;title\x07\x9b2J\u202e\udce9"
+    seen = "zz␛]0;title␇�2J��"
     _, out, errors = run("translate", tiny_run.folder, f"{sentences[0]} {hostile}")
     assert not set("\x1b\x07\x9b\u202e") & set(out + errors)
     assert "does not know" in errors
@@ -536,6 +537,15 @@ def test_scores_are_printed_and_hypotheses_written(run, tiny_run, tmp_path):
     lines = (tmp_path / "deep" / "hypotheses.txt").read_text(encoding="utf-8").splitlines()
     assert lines == expected
     assert files(tmp_path) == ["deep", "deep/hypotheses.txt"]
+
+
+def test_scores_are_printed_even_if_the_hypotheses_cannot_be_written(run, tiny_run, full_disk):
+    evaluate = ("evaluate", tiny_run.folder, "--corpus", tiny_run.validation_corpus)
+    with full_disk(101):
+        status, out, errors = run(*evaluate, "--hypotheses", "hypotheses.txt")
+    assert_one_line(status, errors)
+    assert "BLEU, as written" in out
+    assert not Path("hypotheses.txt").exists()
 
 
 def test_pairs_that_a_translator_learned_from_are_told_apart(run):

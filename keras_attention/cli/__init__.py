@@ -58,9 +58,13 @@ def _silence_native_logs():
     Users who want them set TF_CPP_MIN_LOG_LEVEL.
     """
     if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
-        sys.stderr.flush()
-        sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="replace")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        silent = os.open(os.devnull, os.O_WRONLY)
+        ours = silent  # where the user has closed stderr
+        if sys.stderr:
+            sys.stderr.flush()
+            ours = os.dup(2)
+        sys.stderr = os.fdopen(ours, "w", buffering=1, encoding="utf-8", errors="replace")
+        os.dup2(silent, 2)
 
 
 def _multiply_with_onednn():

@@ -9,24 +9,16 @@ import typer
 from keras_attention.cli import backend
 from keras_attention.cli.console import printable, warn_of_unknown
 from keras_attention.cli.options import (
-    DEFAULT,
-    TRANSLATOR_HELP,
     Beam,
+    TranslatorAndSentence,
     check_method,
-    translator_first,
+    translator_and_sentence,
 )
 from keras_attention.menu import ATTRIBUTIONS
 
 
 def attribute(
-    sentence: Annotated[
-        list[str],
-        typer.Argument(
-            help=f"{TRANSLATOR_HELP}; the default is `{DEFAULT}`. Then the sentence to translate.",
-            metavar="[TRANSLATOR] SENTENCE",
-            show_default=False,
-        ),
-    ],
+    arguments: TranslatorAndSentence,
     method: Annotated[
         str,
         typer.Option(help="; ".join(f"`{name}`: {what}" for name, what in ATTRIBUTIONS.items())),
@@ -48,11 +40,9 @@ def attribute(
 
     if plot:
         plotting.check_plot_path(plot)
-    chosen, sentences = translator_first(sentence)
-    if len(sentences) != 1:
-        raise ValueError(f"expected one sentence in quotes, got {len(sentences)}")
-    translator = backend.without_compiling(Translator.load(chosen), sentences)
-    translation = translator(sentences[0], beam=beam)
+    chosen, sentence = translator_and_sentence(arguments)
+    translator = backend.without_compiling(Translator.load(chosen), [sentence])
+    translation = translator(sentence, beam=beam)
     if translation.parts:
         raise ValueError(f"the sentence is too long: it has {len(translation.parts)} parts")
     shown = attributions.attribute(translator, translation, method)

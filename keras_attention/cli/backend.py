@@ -111,7 +111,7 @@ def _is_backend_chosen():
     """Return whether a variable or the configuration of Keras names a backend of its own."""
     if os.environ.get("KERAS_BACKEND"):
         return True
-    folder = os.environ.get("KERAS_HOME") or Path("~/.keras").expanduser()
+    folder = os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras")
     with suppress(OSError, ValueError, AttributeError):  # Keras says what is wrong with its file
         return read_json(Path(folder, "keras.json")).get("backend", "tensorflow") != "tensorflow"
     return False

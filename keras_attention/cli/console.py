@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from keras_attention.storage import encodable
+
 if TYPE_CHECKING:  # it loads Keras, which the commands import only when they need it
     from keras_attention.translation.evaluation import Report
     from keras_attention.translation.result import Translation
@@ -21,7 +23,7 @@ def printable(text: str) -> str:
 
     Sentences, models and messages may come from anywhere, and hold escape sequences.
     """
-    return text.translate(_SEEN)
+    return encodable(text).translate(_SEEN)
 
 
 def print_report(report: "Report") -> None:
@@ -38,7 +40,7 @@ def print_report(report: "Report") -> None:
 
 def lines_of_standard_input() -> list[str]:
     """Read sentences from standard input, or explain in an error how to give them."""
-    if sys.stdin.isatty():
+    if sys.stdin is None or sys.stdin.isatty():
         raise ValueError("give a sentence in quotes, or lines on standard input: … < file.txt")
     content = sys.stdin.buffer.read().removeprefix(codecs.BOM_UTF8)  # Windows may write one
     lines = []
@@ -78,4 +80,4 @@ def progress(description: str) -> Callable[[Iterable[Any]], Iterable[Any]]:
 
 def verbosity() -> int:
     """Return Keras' verbosity: a bar on a terminal, one line per epoch in a log file."""
-    return 1 if sys.stdout.isatty() else 2
+    return 1 if sys.stdout and sys.stdout.isatty() else 2

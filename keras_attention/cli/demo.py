@@ -52,7 +52,7 @@ def demo(
     from keras_attention.translation.translator import read_sentences
 
     plotting.check_plot_path(plot)
-    sentences = [sentence] if sentence else list(DEMO_SENTENCES)
+    sentences = list(DEMO_SENTENCES) if sentence is None else [sentence]
     read_sentences(sentences, Vocabulary(SPECIAL_WORDS))
     _translate(sentences, plot)
     _learn(sentences[0], plot.with_stem(f"{plot.stem}-learned"), out)

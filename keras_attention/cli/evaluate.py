@@ -76,10 +76,10 @@ def evaluate(
             batch_size=batch_size,
             progress=progress("Translating"),
         )
+        print(f"{len(pairs):,} sentence pair{'s' * (len(pairs) != 1)}")
+        print_report(report)
         if path:
             path.write_text("".join(f"{h}\n" for h in report.hypotheses), encoding="utf-8")
-    print(f"{len(pairs):,} sentence pair{'s' * (len(pairs) != 1)}")
-    print_report(report)
 
 
 def _held_out(pairs, corpus, chosen):

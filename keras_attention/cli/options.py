@@ -19,6 +19,14 @@ TRANSLATOR_HELP = "A folder that `train` wrote, or " + ", or ".join(
     for name, description in TRANSLATORS.items()
 )
 Chosen = Annotated[str, typer.Argument(help=f"{TRANSLATOR_HELP}.", metavar="TRANSLATOR")]
+TranslatorAndSentence = Annotated[
+    list[str],
+    typer.Argument(
+        help=f"{TRANSLATOR_HELP}; the default is `{DEFAULT}`. Then the sentence to translate.",
+        metavar="[TRANSLATOR] SENTENCE",
+        show_default=False,
+    ),
+]
 Out = Annotated[Path, typer.Option(help="Folder for all results.", show_default=False)]
 BatchSize = Annotated[int, typer.Option(min=1, help="Sentences in a batch.")]
 
@@ -74,6 +82,18 @@ def translator_first(arguments: Sequence[str]) -> tuple[str, list[str]]:
     if first in TRANSLATORS or is_path or os.path.isdir(first):
         return first, others
     return DEFAULT, list(arguments)
+
+
+def translator_and_sentence(arguments: Sequence[str]) -> tuple[str, str]:
+    """Part arguments as `translator_first` does, where one sentence is expected.
+
+    Raises:
+        ValueError: there is none, or there are several.
+    """
+    translator, sentences = translator_first(arguments)
+    if len(sentences) != 1:
+        raise ValueError(f"expected one sentence in quotes, got {len(sentences)}")
+    return translator, sentences[0]
 
 
 def with_settings(

@@ -11,7 +11,9 @@ from keras_attention.translation import web
 
 def serve(
     chosen: Chosen = DEFAULT,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = web.PORT,
+    port: Annotated[
+        int, typer.Option(min=1, max=web.LAST_PORT, help="Port of the page.")
+    ] = web.PORT,
     host: Annotated[
         str,
         typer.Option(help="`127.0.0.1` serves this computer alone, `0.0.0.0` its network too."),

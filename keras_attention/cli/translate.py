@@ -28,12 +28,13 @@ from keras_attention.cli.options import (
 )
 from keras_attention.storage import encodable
 
-_DIFFERENT_PICTURES = (
-    *(("--heads", "--layers"), ("--head", "--heads"), ("--layer", "--layers")),
-    *(("--text", "--heads"), ("--text", "--layers"), ("--text", "--context-rows")),
-    *(("a .gif", "--heads"), ("a .gif", "--layers"), ("a .gif", "--text")),
-    ("a .gif", "--context-rows"),
-)
+_DIFFERENT_PICTURES = {
+    "--head": ("--heads",),
+    "--layer": ("--layers",),
+    "--heads": ("--layers",),
+    "--text": ("--heads", "--layers", "--context-rows"),
+    "a .gif": ("--heads", "--layers", "--text", "--context-rows"),
+}
 
 
 def _of_picture(*names, **options):
@@ -143,7 +144,8 @@ def translate(
         plot, weights_only, layer, head, heads, layers, text, of, pieces, dark, context_rows
     )
     translator = backend.without_compiling(Translator.load(chosen), sentences, runtime)
-    check_choice(translator.heads(of), of, layer, head)
+    if plot:
+        check_choice(translator.heads(of), of, layer, head)
     translations = translator(
         sentences,
         **search,
@@ -173,16 +175,24 @@ def _picture(plot, weights_only, layer, head, heads, layers, text, of, pieces, d
     from keras_attention.translation.result import KINDS_OF_ATTENTION
 
     moves = bool(plot) and plot.suffix.lower() == ".gif"
-    chosen = {
-        **{"--layer": layer, "--head": head, "--heads": heads, "--layers": layers},
-        **{"--text": text, "--context-rows": context_rows, "a .gif": moves},
+    given = {
+        "--layer": layer,
+        "--head": head,
+        "--heads": heads,
+        "--layers": layers,
+        "--text": text,
+        "--context-rows": context_rows,
+        "a .gif": moves,
     }
-    chosen = [name for name, value in chosen.items() if value is not None and value is not False]
+    chosen = {name for name, value in given.items() if value is not None and value is not False}
     if not plot and (chosen or pieces or dark or weights_only or of != "cross"):
         raise ValueError("the options of the picture need a file to draw to: --plot FILE.png")
-    for one, other in _DIFFERENT_PICTURES:
-        if one in chosen and other in chosen:
-            raise ValueError(f"{one} and {other} ask for different pictures: give only one of them")
+    for one, others in _DIFFERENT_PICTURES.items():
+        for other in others:
+            if {one, other} <= chosen:
+                raise ValueError(
+                    f"{one} and {other} ask for different pictures: give only one of them"
+                )
     if "--head" in chosen and "--layers" in chosen:
         raise ValueError("--layers draws the mean of the heads: give it without --head")
     if of not in KINDS_OF_ATTENTION:
@@ -190,7 +200,7 @@ def _picture(plot, weights_only, layer, head, heads, layers, text, of, pieces, d
     picture = {"pieces": pieces}
     if context_rows:
         picture["orientation"] = "context_rows"
-    if of == "cross" and not weights_only and set(chosen) <= {"--context-rows"}:
+    if of == "cross" and not weights_only and chosen <= {"--context-rows"}:
         return "plot_alignment", picture
     picture |= {"of": of, "layer": layer}
     if heads or layers:

@@ -9,25 +9,17 @@ import typer
 from keras_attention.cli import backend
 from keras_attention.cli.console import numbered, printable, warn_of_unknown
 from keras_attention.cli.options import (
-    DEFAULT,
-    TRANSLATOR_HELP,
     Beam,
     LengthPenalty,
     MaxLength,
+    TranslatorAndSentence,
     check_method,
-    translator_first,
+    translator_and_sentence,
 )
 
 
 def view(
-    sentence: Annotated[
-        list[str],
-        typer.Argument(
-            help=f"{TRANSLATOR_HELP}; the default is `{DEFAULT}`. Then the sentence to translate.",
-            metavar="[TRANSLATOR] SENTENCE",
-            show_default=False,
-        ),
-    ],
+    arguments: TranslatorAndSentence,
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("view.html"),
     methods: Annotated[
         list[str] | None,
@@ -61,11 +53,9 @@ def view(
         "n_best": beam,
     }
     decoding.check_options(**search)
-    chosen, sentences = translator_first(sentence)
-    if len(sentences) != 1:
-        raise ValueError(f"expected one sentence in quotes, got {len(sentences)}")
-    translator = backend.without_compiling(Translator.load(chosen), sentences)
-    translation = translator(sentences[0], **search)
+    chosen, sentence = translator_and_sentence(arguments)
+    translator = backend.without_compiling(Translator.load(chosen), [sentence])
+    translation = translator(sentence, **search)
     print(printable(translation.text))
     warn_of_unknown(translation)
     pages = numbered(out, len(translation.sentences))

@@ -1,12 +1,12 @@
 """What all decoding shares: the options that a user may choose, and the result."""
 
-import math
 from typing import NamedTuple
 
 from keras_attention.types import Array
 
 PADDING = 0
 MOST_TOKENS, MOST_HYPOTHESES = 10_000, 1000  # larger ones exceed the memory of any machine
+LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 1e-30, 1e30  # beyond, float32 has only 0 and infinity
 
 
 class Generated(NamedTuple):
@@ -63,8 +63,11 @@ def check_options(
         raise ValueError(f"max_length must be at least 1, got {max_length}")
     if max_length > MOST_TOKENS:
         raise ValueError(f"max_length must be at most {MOST_TOKENS:,}, got {max_length:,}")
-    if not 0 <= temperature < math.inf:
-        raise ValueError(f"temperature must be 0 (greedy) or above, got {temperature}")
+    if temperature != 0 and not LOWEST_TEMPERATURE <= temperature <= HIGHEST_TEMPERATURE:
+        raise ValueError(
+            f"temperature must be 0 (greedy) or from {LOWEST_TEMPERATURE:g} to "
+            f"{HIGHEST_TEMPERATURE:g}, got {temperature}"
+        )
     if top_k is not None and top_k < 0:
         raise ValueError(f"top_k must be 0 (off) or above, got {top_k}")
     if top_p is not None and not 0 < top_p <= 1:

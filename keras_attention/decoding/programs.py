@@ -45,9 +45,9 @@ class Programs:
             run_eagerly: whether to compute one operation after the other, without a program.
         """
         if run_eagerly:
-            return tree.map_structure(
-                keras.ops.convert_to_numpy, self.model(inputs, training=False)
-            )
+            with _TURN:  # it may replace methods of layers that another model shares
+                outputs = self.model(inputs, training=False)
+            return tree.map_structure(keras.ops.convert_to_numpy, outputs)
         known = self._functions.get(_shapes(inputs))
         if known is not None and keras.backend.backend() == "tensorflow":
             # As Keras does, but without the lock: threads call it at the same time

@@ -158,13 +158,13 @@ class Step:
         held = [leaf for leaf in leaves if isinstance(leaf, OrtValue)]
         given = {f"tensor_{number}": each for number, each in enumerate(held, start=1)}
         taken = iter(self._rows({"rows": _held(rows), **given}).values())
-        return tree.pack_sequence_as(
-            structure,
-            [
-                next(taken) if isinstance(leaf, OrtValue) else None if leaf is None else leaf[rows]
-                for leaf in leaves
-            ],
-        )
+
+        def of_rows(leaf):
+            if isinstance(leaf, OrtValue):
+                return next(taken)
+            return None if leaf is None else leaf[rows]
+
+        return tree.pack_sequence_as(structure, map(of_rows, leaves))
 
 
 def can_compute(model: keras.Model) -> bool:

@@ -263,7 +263,7 @@ def _choose(graph, x, kernel, bias):
     The last chunk is filled up with logits of −∞.
     """
     words = len(bias)
-    size = math.isqrt(words)
+    size = max(math.isqrt(words), START + 1)
     chunks = -(-words // size)
     missing = chunks * size - words
     kernel = np.pad(kernel, ((0, 0), (0, missing)))
@@ -286,7 +286,8 @@ def _choose(graph, x, kernel, bias):
     chunk = graph("GatherElements", best, graph("Div", places, np.int64(size)), axis=1)
     place = graph("Mod", places, np.int64(size))
     ids = graph("Add", graph("Mul", chunk, np.int64(size)), place)
-    graph.cast(ids, "INT32", name="ids")
+    # A beam as wide as the vocabulary also finds what the last chunk is filled up with
+    graph.cast(graph("Min", ids, np.int64(words - 1)), "INT32", name="ids")
 
 
 def _array(tensor: Array) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 A program is compiled for a bucket of lengths, to which it pads. JAX needs one at once: without a
 program it compiles every operation by itself, for every length anew. TensorFlow computes a few
-sentences faster than it makes a program, and PyTorch has none.
+sentences faster than it makes a program, and PyTorch and NumPy have none.
 """
 
 import math
@@ -22,7 +22,7 @@ from keras_attention.translation.relevance import Relevance, Relevances
 from keras_attention.types import Array
 
 # How many questions about a bucket of lengths come before its program
-EAGER = {"tensorflow": 6, "jax": 0, "torch": math.inf}
+EAGER = {"tensorflow": 6, "jax": 0}
 
 
 class Evidence:
@@ -84,7 +84,7 @@ class Evidence:
         }
         bucket = bucket_of(max(*inputs["context"].shape, len(target)))
         self._asked[programs, bucket] += 1
-        if self._asked[programs, bucket] <= EAGER[keras.backend.backend()]:
+        if self._asked[programs, bucket] <= EAGER.get(keras.backend.backend(), math.inf):
             return programs.predict_on_batch(inputs, run_eagerly=True)
         of_context, of_target = (min(bucket, n or bucket) for n in models.most_tokens(self.model))
         columns = {"context": of_context, "target": of_target, "tokens": of_target}

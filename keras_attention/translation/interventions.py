@@ -60,7 +60,11 @@ def edited(attentions: Iterable[MultiHeadAttention], edit: Callable[[int, Array]
 
 
 def values_and_gradient(function: Callable[[Array], Array], at: Array) -> tuple[Array, Array]:
-    """Return what a function gives for a tensor, and the gradient of its sum, on any backend."""
+    """Return what a function gives for a tensor, and the gradient of its sum.
+
+    Raises:
+        ValueError: the backend has no gradients.
+    """
     backend = keras.backend.backend()
     if backend == "jax":
         import jax
@@ -74,6 +78,8 @@ def values_and_gradient(function: Callable[[Array], Array], at: Array) -> tuple[
         with torch.enable_grad():
             values = function(x)
         return values.detach(), torch.autograd.grad(values.sum(), x)[0]
+    if backend != "tensorflow":
+        raise ValueError(f"a gradient needs tensorflow, jax or torch, got the backend {backend}")
     import tensorflow as tf
 
     x = ops.convert_to_tensor(at)

@@ -162,13 +162,18 @@ class Translator:
         ]
 
     @property
+    def _has_programs(self):
+        """Whether Keras compiles what it computes, and batches need constant shapes."""
+        return not self.run_eagerly and keras.backend.backend() in ("tensorflow", "jax")
+
+    @property
     def _most(self):
         """The most tokens of a sentence, without `[START]` and `[END]`."""
         return min(self._most_tokens[0] or BUCKETS[-1], BUCKETS[-1]) - 2
 
     def _translate(self, parts, attention, batch_size, options):
         """Translate sentences that are short enough, given as `Part`."""
-        ids = self.context_vocabulary.ids_of([token for token, _ in part.tokens] for part in parts)
+        ids = _ids_of(parts, self.context_vocabulary)
         generated = self.generate(ids, batch_size=batch_size, **options)
         weights = [{}] * len(ids)
         if attention:
@@ -233,8 +238,8 @@ class Translator:
         if self._runtime is not None and temperature == 0:  # what is drawn depends on the batches
             batch_size = size_of_batches(len(ids), batch_size)
         results: list[Any] = [None] * len(ids)
-        are_programs = self._runtime is None and not self.run_eagerly
-        batches = [*_batches((ids,), self._most_tokens[:1], batch_size, filled=are_programs)]
+        filled = self._runtime is None and self._has_programs
+        batches = [*_batches((ids,), self._most_tokens[:1], batch_size, filled)]
         numbers = range(len(batches))[::-1]  # the longest first: threads then end together
         contexts = progress([batches[number][1][0] for number in numbers])
         found = generator.run_batches(contexts, seed, self.run_eagerly, numbers)
@@ -248,11 +253,16 @@ class Translator:
 
     def _generator(self, **options):
         """Return a generator with these options; the last few are kept, the newest last."""
+        most = self._most_tokens[1]
+        if most is not None and options["max_length"] > most:
+            raise ValueError(
+                f"max_length must be at most {most}, the model's positions for the tokens of a "
+                f"target, got {options['max_length']}"
+            )
         key = tuple(options.values())
         generator = self._generators.pop(key, None)
         if generator is None and self._runtime is not None:
             search = Search(**options)
-            models.check_slots(self.model, search.max_length)
             step = self._runtime.step(search.count, alone=not search.has_beam)
             generator = DirectGenerator(self._runtime.encode, step, search)
         elif generator is None:
@@ -329,7 +339,7 @@ class Translator:
         _check_batch_size(batch_size)
         fed = padded([shifted_right(number for number in each if number) for each in tokens])
         results: list[Any] = [None] * len(ids)
-        batches = _batches((ids, fed), self._most_tokens, batch_size, filled=not self.run_eagerly)
+        batches = _batches((ids, fed), self._most_tokens, batch_size, self._has_programs)
         for rows, (context, target) in batches:
             inputs = {"context": context, "target": target}
             weights = self._attention.predict_on_batch(inputs, self.run_eagerly)
@@ -380,20 +390,15 @@ class Translator:
             )
         contexts = self._whole(sentences, self.context_vocabulary)
         targets = self._whole(translations, self.target_vocabulary)
-        ids, written = (
-            vocabulary.ids_of([token for token, _ in part.tokens] for part in parts)
-            for vocabulary, parts in (
-                (self.context_vocabulary, contexts),
-                (self.target_vocabulary, targets),
-            )
-        )
-        weights = self.attend(ids, written[:, 1:], batch_size=batch_size)
+        ids = _ids_of(contexts, self.context_vocabulary)
+        written = _ids_of(targets, self.target_vocabulary)[:, 1:]  # without [START]
+        weights = self.attend(ids, written, batch_size=batch_size)
         return [
             replace(
                 self._translation(part.source, part.tokens, [Generated(row, 0.0, True, 0.0)], each),
                 candidates=(),
             )
-            for part, row, each in zip(contexts, written[:, 1:], weights, strict=True)
+            for part, row, each in zip(contexts, written, weights, strict=True)
         ]
 
     def align(self, translation: Translation) -> np.ndarray:
@@ -579,12 +584,17 @@ def _weights_of(model):
     return keras.Model(view.input, weights, name=view.name) if weights else view
 
 
+def _ids_of(parts, vocabulary):
+    """Return the ids of sentences, given as `Part`."""
+    return vocabulary.ids_of([token for token, _ in part.tokens] for part in parts)
+
+
 def _check_batch_size(batch_size):
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, got {batch_size}")
 
 
-def _batches(arrays, most, batch_size, filled=True):
+def _batches(arrays, most, batch_size, filled):
     """Yield batches of rows of about equal length: the row numbers, and the rows of each array.
 
     Rows are sorted by their length in the first array, then the others, and padded to the bucket
@@ -601,8 +611,13 @@ def _batches(arrays, most, batch_size, filled=True):
         longest = max(counts[rows].max() for counts in lengths)
         bucket = bucket_of(longest)
         batch = []
-        for ids, limit in zip(arrays, most, strict=True):
+        for ids, counts, limit in zip(arrays, lengths, most, strict=True):
             length = bucket if limit is None else min(bucket, limit)
+            if counts[rows].max() > length:
+                raise ValueError(
+                    f"a sentence has at most as many tokens as the model has positions, {limit}, "
+                    f"got {counts[rows].max()}"
+                )
             part = np.zeros((len(chosen), length), dtype="int32")
             part[:, : ids.shape[1]] = ids[chosen, :length]
             batch.append(part)

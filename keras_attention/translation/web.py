@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # neither is needed to read the options of the command line
 
     from keras_attention.translation.translator import Translator
 
-HOST, PORT = "127.0.0.1", 7860
+HOST, PORT, LAST_PORT = "127.0.0.1", 7860, 65535
 BEAMS = (1, 2, 4, 8)
 MOST_WAITING = 64  # requests that wait for the translator
 MOST_REMEMBERED = 64  # visitors whose last answer Gradio keeps, of some 100 kB each
@@ -212,7 +212,8 @@ def check_address(host: str = HOST, port: int = PORT) -> None:
         socket.create_server((host, port)).close()
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            reason = f"port {port} of {host} is in use: choose another, such as {port + 1}"
+            other = port + 1 if port < LAST_PORT else port - 1
+            reason = f"port {port} of {host} is in use: choose another, such as {other}"
         else:
             reason = f"cannot listen at port {port} of {host}: {error.strerror}"
         raise OSError(reason) from error

@@ -8,7 +8,8 @@ from keras_attention.decoding import Generator, beam_search, check_options, gene
 
 BAD = [
     ({"max_length": 0}, "max_length must be at least 1, got 0"),
-    ({"temperature": -1}, r"temperature must be 0 \(greedy\) or above, got -1"),
+    ({"temperature": -1}, r"temperature must be 0 \(greedy\) or from 1e-30 to 1e\+30, got -1"),
+    ({"temperature": 1e-50}, "temperature must be .* got 1e-50"),
     ({"temperature": float("nan")}, "temperature must be .* got nan"),
     ({"temperature": float("inf")}, "temperature must be .* got inf"),
     ({"top_k": -1, "temperature": 1}, r"top_k must be 0 \(off\) or above, got -1"),

@@ -121,6 +121,25 @@ def test_what_is_ruled_out_is_never_found_though_it_is_likeliest(translators):
         np.testing.assert_allclose(got.log_probabilities, wanted.log_probabilities, rtol=1e-4)
 
 
+def test_a_beam_as_wide_as_the_vocabulary_finds_what_keras_finds(translators):
+    expected = found_by(translators("post-norm"), "keras", beam=WORDS)
+    found = found_by(translators("post-norm"), "onnxruntime", beam=WORDS)
+    for (got,), (wanted,) in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(got.tokens, wanted.tokens)
+
+
+def test_a_vocabulary_of_six_words_is_searched():
+    words = Vocabulary([*SPECIAL_WORDS, "casa", "sol"])
+    model = models.build_transformer(6, 6, **SIZES)
+    bias = model.get_layer("decoder").get_layer("logits").bias
+    bias.assign([50, 0, 40, 0, 20, 21])  # what may not be written is likeliest
+    for runtime in ("onnxruntime", "keras"):
+        translator = Translator(model, words, words)
+        translator.runtime = runtime
+        ((best,),) = translator.generate(np.array([[START, 4, END]]), max_length=3, beam=2)
+        assert list(best.tokens) == [5, 5, 5], runtime
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_batch_gives_what_each_sentence_gives_alone(threads, translators, monkeypatch):
     monkeypatch.setattr(on_generator, "count_of_threads", lambda: threads)
@@ -188,7 +207,7 @@ def test_no_translation_is_longer_than_the_model_has_positions(runtime, translat
     translator = translators("learned")
     translator.runtime = runtime
     translator.generate(sentences(2), max_length=16)
-    with pytest.raises(ValueError, match=r"at most the model's 16 positions .* got 17 slots"):
+    with pytest.raises(ValueError, match=r"at most 16, the model's positions .* got 17"):
         translator.generate(sentences(2), max_length=17)
 
 

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -22,6 +23,12 @@ def test_a_gradient_is_that_of_the_backend():
     np.testing.assert_allclose(as_numpy(slope), 3 * at**2, rtol=1e-6)
     of_sum = values_and_gradient(lambda x: ops.sum(x**3), at)[1]
     np.testing.assert_allclose(as_numpy(of_sum), as_numpy(slope))
+
+
+def test_a_backend_without_gradients_is_an_error(monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "numpy")
+    with pytest.raises(ValueError, match="a gradient needs .* got the backend numpy"):
+        values_and_gradient(ops.sum, np.ones(2))
 
 
 def test_a_method_comes_back_even_after_an_error(inside):

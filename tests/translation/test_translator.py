@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from keras_attention import models
+from keras_attention.decoding.programs import Programs
 from keras_attention.plotting import merge_words
 from keras_attention.storage import memory, written_whole
 from keras_attention.text import SPECIAL_WORDS, Vocabulary, WordPieces, normalize
@@ -322,7 +323,10 @@ def test_the_longest_sentence_is_translated(translator):
     ("options", "message"),
     [
         ({"max_length": 0}, "max_length must be at least 1, got 0"),
-        ({"temperature": -0.5}, r"temperature must be 0 \(greedy\) or above, got -0.5"),
+        (
+            {"temperature": -0.5},
+            r"temperature must be 0 \(greedy\) or from 1e-30 to 1e\+30, got -0.5",
+        ),
         ({"temperature": float("nan")}, "temperature must be 0 .* got nan"),
         ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
         ({"seed": -1}, "seed must be 0 or above, got -1"),
@@ -465,9 +469,28 @@ print(json.dumps([each.to_dict() for each in translations]))
         assert found == translation.to_dict()
 
 
-def test_a_target_longer_than_the_positions_is_an_error(with_pieces):
-    with pytest.raises(ValueError, match=r"70 positions for the tokens .* got 71 slots"):
+def test_a_sentence_longer_than_the_positions_is_an_error(with_pieces):
+    with pytest.raises(ValueError, match=r"^max_length must be at most 70, the model.* got 71$"):
         with_pieces("Los niños.", max_length=71)
+    with pytest.raises(ValueError, match=r"as many tokens as the model has positions, 70, got 71"):
+        with_pieces.generate(np.full((2, 71), 4), max_length=3)
+    with pytest.raises(ValueError, match=r"as many tokens as the model has positions, 70, got 71"):
+        with_pieces.attend(np.full((1, 3), 4), [[4] * 71])
+
+
+@pytest.mark.parametrize("eagerly", [True, False])
+def test_only_what_is_compiled_computes_copies_of_sentences(eagerly, monkeypatch):
+    translator, rows = untrained_once(), []
+    translator.run_eagerly = eagerly
+    predict = Programs.predict_on_batch
+
+    def counted(programs, inputs, run_eagerly=False):
+        rows.extend(len(ids) for ids in keras.tree.flatten(inputs) if np.ndim(ids) == 2)
+        return predict(programs, inputs, run_eagerly)
+
+    monkeypatch.setattr(Programs, "predict_on_batch", counted)
+    translator(["casa", "la casa"], max_length=2, batch_size=5)
+    assert set(rows) == {2 if eagerly or keras.backend.backend() == "torch" else 5}
 
 
 def test_vocabularies_of_another_model_are_an_error(with_pieces, tmp_path):

@@ -4,6 +4,7 @@ import gc
 import os
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 
@@ -13,6 +14,9 @@ from keras_attention.text import SPECIAL_WORDS, Vocabulary
 from keras_attention.translation import translator as room
 from keras_attention.translation.translator import Translator
 
+of_programs = pytest.mark.skipif(
+    keras.backend.backend() == "torch", reason="Keras compiles nothing on PyTorch"
+)
 LIMIT = 6  # tokens of a translation, fewer than of the shortest bucket
 SIZE = 7
 
@@ -46,6 +50,7 @@ def memory():
 
 
 @pytest.mark.thorough
+@of_programs
 def test_there_is_one_program_a_bucket_and_number_of_sentences(translator):
     buckets = [bucket for bucket in BUCKETS if bucket <= 16]
     kinds = 2  # generating and looking
@@ -54,6 +59,7 @@ def test_there_is_one_program_a_bucket_and_number_of_sentences(translator):
     assert kinds * 2 <= translator.programs <= kinds * 2 * len(buckets)
 
 
+@of_programs
 def test_a_program_is_made_once(translator):
     drawn = sentences(translator, 2, longest=5)
     translate(translator, drawn)
@@ -68,6 +74,7 @@ def test_a_program_is_made_once(translator):
     assert translator.programs == 2 * made + 1
 
 
+@of_programs
 def test_after_warming_up_nothing_is_compiled(translator):
     translator.warm_up(lengths=[3, 10], batch_size=SIZE, max_length=LIMIT)
     made = translator.programs

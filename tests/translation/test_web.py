@@ -1,5 +1,6 @@
 """What the page shows and says, without Gradio; and the command as far as it goes without it."""
 
+import errno
 import html
 import re
 import socket
@@ -255,6 +256,15 @@ def test_a_port_in_use_is_one_line(run, monkeypatch):
         port = taken.getsockname()[1]
         message = f"port {port} of 127.0.0.1 is in use: choose another, such as {port + 1}"
         assert run("none", "--port", port) == failed(message)
+
+
+def test_beside_the_last_port_the_one_before_is_free(monkeypatch):
+    def refuse(address):
+        raise OSError(errno.EADDRINUSE, "in use")
+
+    monkeypatch.setattr(socket, "create_server", refuse)
+    with pytest.raises(OSError, match=r"^port 65535 .* such as 65534$"):
+        web.check_address(port=65535)
 
 
 def test_a_run_that_is_not_there_is_one_line(run, monkeypatch, port):
