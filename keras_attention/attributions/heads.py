@@ -54,7 +54,7 @@ def aligned_head(translations: Iterable[Translation]) -> AlignedHead:
     """
     agreed, words = np.zeros(()), 0
     for each in translations:
-        layers = np.stack(each.weights["cross_attention"])
+        layers = np.array(each.weights.get("cross_attention", ()))
         if layers.ndim != 4:
             raise ValueError("the attention of this model has no heads to choose from")
         evidence = by_words(each, each.alignment)

@@ -142,11 +142,12 @@ def value_zeroing(translator: Translator, translation: Translation) -> np.ndarra
     def make(number, block, after):
         def zeroed(x, read):
             output = after(x, read)
-            less = ops.expand_dims(read, 2) - ops.convert_to_tensor(added[number])  # (1, T, S, D)
+            less = ops.expand_dims(read, 2) - ops.cast(added[number], read.dtype)  # (1, T, S, D)
             others = after(ops.expand_dims(x, 2) + ops.zeros_like(less), less)
-            seen.append(
-                1 - _cosine(ops.convert_to_numpy(others)[0], ops.convert_to_numpy(output)[0])
+            turned, kept = (
+                ops.convert_to_numpy(ops.cast(each, "float32"))[0] for each in (others, output)
             )
+            seen.append(1 - _cosine(turned, kept))
             return output
 
         return zeroed

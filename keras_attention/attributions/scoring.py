@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keras_attention.plotting import merge_tokens, merge_words
-from keras_attention.text import SPECIAL_WORDS
+from keras_attention.text import END, SPECIAL_WORDS, START
 from keras_attention.translation.result import Translation
 
 
@@ -66,11 +66,12 @@ def written_words(translation: Translation) -> tuple[list[str], list[str]]:
 
 def _sides(translation):
     """Return the tokens of both sides, the groups that make words, and which are words."""
+    ends = SPECIAL_WORDS[START], SPECIAL_WORDS[END]
     sides = []
     for tokens, groups in (
         (translation.target_tokens, translation.target_groups),
         (translation.context_tokens, translation.context_groups),
     ):
         groups = groups or [[place] for place, _ in enumerate(tokens)]
-        sides.append((tokens, groups, [tokens[each[0]] not in SPECIAL_WORDS for each in groups]))
+        sides.append((tokens, groups, [tokens[each[0]] not in ends for each in groups]))
     return sides

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import compress
 from typing import Any
 
 import keras
@@ -81,31 +82,24 @@ class Batches:
         self.batch_size, self.batch_tokens, self.joined = batch_size, batch_tokens, joined
         self.left_out = 0
         lengths = np.stack(_lengths(context_ids, target_ids), axis=1)
-        self._are_few = shapes is not None or most_shapes is not None
-        if self._are_few:
-            self.shapes = self._few_shapes(lengths, shapes, most_shapes)
-            self.plan = plans.in_shapes(lengths, self.shapes, self.rows)
-        else:
+        self._few = None  # the shapes of every batch; None: batches are as long as they must be
+        if shapes is not None or most_shapes is not None:
+            self._few = self._few_shapes(lengths, shapes, most_shapes)
+        if self._few is None:
             self.plan = plans.by_length(lengths, self.rows)
-        a_pass = self._joined(np.random.default_rng(0)) if joined else self
-        self._batches_of_pass = len(a_pass)
-        if not self._are_few:
-            self.shapes = list(dict.fromkeys(shape for shape, *_ in a_pass.plan.cuts))
+        else:
+            self.plan = plans.in_shapes(lengths, self._few, self.rows)
+        one_pass = self._of_a_pass(np.random.default_rng(0))
+        self._batches_of_pass = len(one_pass)
+        self.shapes = self._few or list(dict.fromkeys(shape for shape, *_ in one_pass.plan.cuts))
 
     def _few_shapes(self, lengths, shapes, most_shapes):
         """Return the shapes that are given, or those that pad least; check that they hold all."""
         if shapes is None:
-            if self.batch_tokens is None:
-                batches = len(lengths) // self.batch_size
-            else:
-                batches = int(lengths.max(axis=1).sum()) // self.batch_tokens
-            shapes = min(max(math.isqrt(batches), 1), most_shapes)
+            shapes = min(max(math.isqrt(self._full_batches(lengths)), 1), most_shapes)
         if isinstance(shapes, int):
-            fitted = lengths.T
-            if self.joined:
-                ids = self.context_ids, self.target_ids
-                fitted = _lengths(*join_pairs(*ids, self.joined, np.random.default_rng(0)))
-            shapes = fit_shapes(*fitted, shapes)
+            ids = self._ids_of_a_pass(np.random.default_rng(0))
+            shapes = fit_shapes(*_lengths(*ids), shapes)
         shapes = list(shapes)
         sides = list(zip(*shapes, strict=True))
         if not sides or any(list(side) != sorted(side) for side in sides):
@@ -117,6 +111,12 @@ class Batches:
                 f"{tuple(map(int, longest))} tokens"
             )
         return shapes
+
+    def _full_batches(self, lengths):
+        """Return about how many batches the pairs fill."""
+        if self.batch_tokens is None:
+            return len(lengths) // self.batch_size
+        return int(lengths.max(axis=1).sum()) // self.batch_tokens
 
     def rows(self, shape: tuple[int, int]) -> int:
         """Return the number of sentences in a batch of a shape, B."""
@@ -156,20 +156,22 @@ class Batches:
         Raises:
             ValueError: a sentence has more than 64 tokens; the message quotes it.
         """
-        context_ids = context_vocabulary.ids(pair.context for pair in pairs)
-        target_ids = target_vocabulary.ids(pair.target for pair in pairs)
-        longest = np.maximum(*_lengths(context_ids, target_ids))
+        contexts = context_vocabulary.split([pair.context for pair in pairs])
+        targets = target_vocabulary.split([pair.target for pair in pairs])
+        # A context has [START] and [END]; a target loses one of them to the shift
+        lengths = [len(tokens) + 2 for tokens in contexts], [len(tokens) + 1 for tokens in targets]
+        longest = np.maximum(*lengths)
         fits = longest <= LONGEST
         if len(pairs) and not (fits.any() if leave_out_long else fits.all()):
             row = longest.argmax()
-            is_context = (context_ids[row] != 0).sum() == longest[row]
+            is_context = lengths[0][row] == longest[row]
             raise ValueError(
                 f"a sentence has at most {LONGEST} tokens, got {longest[row]} in "
                 f"{shortened(pairs[row].context if is_context else pairs[row].target)}"
             )
         batches = cls(
-            context_ids[fits],
-            target_ids[fits],
+            context_vocabulary.ids_of(compress(contexts, fits)),
+            target_vocabulary.ids_of(compress(targets, fits)),
             batch_size,
             batch_tokens=batch_tokens,
             joined=joined,
@@ -232,9 +234,10 @@ class Batches:
         @lru_cache(maxsize=2)
         def pass_of(number: int) -> tuple["Batches", list]:
             rng = np.random.default_rng((seed, number))
-            batches = self._joined(rng) if self.joined else self
+            batches = self._of_a_pass(rng)
             plan = batches.plan.batches(rng)
-            return batches, plan if number else _largest_first(plan, self._are_few)
+            of_shapes = 1 if self._few is None else len(self._few)
+            return batches, plan if number else _largest_first(plan, of_shapes)
 
         def planned(index: int) -> tuple:
             number, place = divmod(start + index, self._batches_of_pass)
@@ -244,15 +247,21 @@ class Batches:
 
         return _for_fit(Planned(planned), self._fixed_rows(part))
 
-    def _joined(self, rng):
-        """Join pairs at random, and batch them likewise."""
-        sides = self.context_ids, self.target_ids
+    def _ids_of_a_pass(self, rng):
+        """Return the ids of both sides, with some pairs joined at random."""
+        ids = self.context_ids, self.target_ids
+        if not self.joined:
+            return ids
+        longest = self._few[-1] if self._few else (LONGEST, LONGEST)
+        return join_pairs(*ids, self.joined, rng, longest)
+
+    def _of_a_pass(self, rng):
+        """Return the batches of one pass: these, or those of pairs that are joined anew."""
+        if not self.joined:
+            return self
         sizes = {"batch_size": self.batch_size, "batch_tokens": self.batch_tokens}
-        if not self._are_few:
-            ids = join_pairs(*sides, self.joined, rng)
-            return Batches(*ids, **sizes, most_shapes=None)
-        ids = join_pairs(*sides, self.joined, rng, self.shapes[-1])
-        return Batches(*ids, **sizes, shapes=self.shapes)
+        ids = self._ids_of_a_pass(rng)
+        return Batches(*ids, **sizes, shapes=self._few, most_shapes=None)
 
     def _fixed_rows(self, part):
         """Return the number of sentences in a part of every batch; None: it differs."""
@@ -312,13 +321,13 @@ class Planned(keras.utils.PyDataset):
         return self.planned(index)
 
 
-def _largest_first(plan, are_few):
-    """Move a batch of each of the few shapes to the front of a plan, else one of the largest."""
+def _largest_first(plan, count):
+    """Move one batch of each of the largest shapes, `count` of them, to the front of a plan."""
     places = {}
     for place, (shape, _) in enumerate(plan):
         places.setdefault(shape, place)
-    shapes = sorted(places, key=sum, reverse=True)
-    first = [places[shape] for shape in shapes[: None if are_few else 1]]
+    largest = sorted(places, key=sum, reverse=True)[:count]
+    first = [places[shape] for shape in largest]
     return [plan[place] for place in dict.fromkeys([*first, *range(len(plan))])]
 
 

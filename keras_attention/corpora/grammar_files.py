@@ -129,7 +129,7 @@ class _Reader:
     def _lines(self, name: str) -> Iterator[tuple[str, str]]:
         """Yield the lines of a file with their locations, without empty lines and comments."""
         try:
-            text = self.root.joinpath(name).read_bytes().decode("utf-8")
+            text = self.root.joinpath(name).read_bytes().decode("utf-8-sig")
         except UnicodeDecodeError as error:
             number = error.object[: error.start].count(b"\n") + 1
             raise ValueError(f"{name}, line {number}: expected UTF-8 text") from None

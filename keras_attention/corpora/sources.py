@@ -126,6 +126,8 @@ def _unzip(path):
             if not names:
                 raise ValueError(f"{path} holds no spa.txt, only {', '.join(archive.namelist())}")
             return archive.read(names[0])
+    except PermissionError:
+        raise
     except (
         *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError),
         *(NotImplementedError, RuntimeError),

@@ -1,6 +1,7 @@
 """Split a corpus without a leak, and identify a corpus or a pair by its hash."""
 
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -33,7 +34,12 @@ def split(
 
     Returns:
         A `Split`, each part in the order of the pairs.
+
+    Raises:
+        ValueError: the shares do not sum to 1.
     """
+    if min(shares) < 0 or not math.isclose(sum(shares), 1):
+        raise ValueError(f"shares must be fractions that sum to 1, got {shares}")
     parent: dict[tuple[str, str], tuple[str, str]] = {}
 
     def root(node):

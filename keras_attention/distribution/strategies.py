@@ -103,8 +103,9 @@ class Distribution:
         if size % self.vocabulary_shards:
             raise ValueError(
                 f"the target vocabulary must be a multiple of the {self.vocabulary_shards} devices "
-                f"that share it (--shard-vocabulary), got {size} tokens; --vocabulary "
-                f"{size - size % self.vocabulary_shards} fits"
+                f"that share it (--shard-vocabulary), got {size} tokens; of words --vocabulary "
+                f"{size - size % self.vocabulary_shards} fits, and of pieces of words, of which "
+                "fewer than asked for may be learned, try some"
             )
 
     def check_same(self, config: dict[str, Any]) -> None:

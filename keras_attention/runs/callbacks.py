@@ -6,6 +6,7 @@ from typing import Any
 
 import keras
 
+from keras_attention.text import check_several, shortened
 from keras_attention.translation import evaluation
 from keras_attention.translation.translator import Translator, read_sentences
 
@@ -29,7 +30,7 @@ class TranslateEachEpoch(keras.callbacks.Callback):
 
     Raises:
         ValueError: a sentence has no word to translate, or is too long; or there are sentences to
-            draw but the model has no attention.
+            draw but the model has no attention, or a single string in place of a list.
     """
 
     def __init__(
@@ -42,8 +43,15 @@ class TranslateEachEpoch(keras.callbacks.Callback):
     ):
         super().__init__()
         self.translator, self.folder = translator, Path(folder)
-        self.sentences, self.sample = list(sentences), list(sample)
-        read_sentences(self.sentences, translator.context_vocabulary)
+        self.sentences, self.sample = check_several(sentences), list(sample)
+        most = translator.longest
+        parts = read_sentences(self.sentences, translator.context_vocabulary, most)
+        for sentence, each in zip(self.sentences, parts, strict=True):
+            if len(each) > 1:
+                raise ValueError(
+                    f"a sentence to draw has at most {most} tokens, got more in "
+                    f"{shortened(sentence)}"
+                )
         if self.sentences and not translator.heads():
             raise ValueError(
                 "this model has no attention to draw, got "

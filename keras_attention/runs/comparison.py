@@ -69,8 +69,13 @@ def compare(
         A `Comparison`.
 
     Raises:
-        ValueError: a run in the folder has other settings or pairs, or there are no pairs.
+        ValueError: a run in the folder has other settings or pairs, or a part has no pairs.
     """
+    if not parts.test:
+        raise ValueError(
+            "test must hold at least one pair, got none; a corpus too small to be split needs "
+            "files of its own: --validation dev.tsv --test test.tsv"
+        )
     settings, folder = settings or Settings(), Path(folder)
     overall, by_length, seconds = {}, {}, {}
     for name, choices in CONTENDERS.items():

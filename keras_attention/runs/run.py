@@ -1,7 +1,7 @@
 """One training run: from a corpus to a folder with the model and all other results."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -122,14 +122,16 @@ def train(
     verbose = verbose if distribution.is_first else 0
     jit_compile = _compiles(jit_compile, settings, distribution)
     pairs = train_pairs, validation_pairs
-    config = _describe(*pairs, settings, sources)
-    config["shapes"] = distribution.processes.of_first(
-        lambda: _most_shapes(folder, settings, resume, jit_compile)
-    )
+    of_first = distribution.processes.of_first
+    config = {
+        **_describe(*pairs, settings, sources),
+        "shapes": of_first(lambda: _most_shapes(folder, settings, resume, jit_compile)),
+    }
     distribution.check_same({**config, "sources": None})
     with ExitStack() as held:
-        distribution.processes.of_first(lambda: held.enter_context(locked(folder)))
-        with _begun(folder, config, resume) if distribution.is_first else nullcontext():
+        of_first(lambda: held.enter_context(locked(folder)))
+        with ExitStack() as begun:
+            of_first(lambda: begun.enter_context(_begun(folder, config, resume)))
             run = _prepare(
                 pairs, folder, settings, config["shapes"], distribution, jit_compile, verbose
             )
@@ -260,7 +262,7 @@ def ensure(
     settings, folder = settings or Settings(), Path(folder)
     if (folder / HISTORY_FILE).is_file():
         config = _describe(train_pairs, validation_pairs, settings, sources)
-        _check_same_run(folder, config, may_differ=("sources",))
+        _check_same_run(folder, config, may_differ=())
         return Translator.load(folder)
     begun = (folder / CONFIG_FILE).is_file()
     return train(
@@ -278,11 +280,16 @@ def check_no_run(folder: Path | str) -> None:
     """Check that a folder is free for a new run.
 
     Raises:
-        FileExistsError: it holds one.
+        FileExistsError: it holds one, or the checkpoints of one.
     """
     if (Path(folder) / CONFIG_FILE).exists():
         raise FileExistsError(
             f"{folder} holds a run already: resume it (--resume) or choose another folder"
+        )
+    if (Path(folder) / CHECKPOINTS).exists():  # a new run would go on from them
+        raise FileExistsError(
+            f"{folder} holds the {CHECKPOINTS} of a run without its {CONFIG_FILE}: remove them or "
+            "choose another folder"
         )
 
 
@@ -293,18 +300,19 @@ def read_settings(folder: Path | str) -> dict[str, Any]:
         FileNotFoundError: the folder holds no run.
         ValueError: its configuration is damaged or has another format.
     """
-    if not (Path(folder) / CONFIG_FILE).is_file():
-        raise FileNotFoundError(
-            f"{folder} holds no run to resume; without --resume a new one begins there"
-        )
     config = _read_run(folder)
     return {**config["settings"], "sources": config["sources"]}
 
 
 def _read_run(folder):
     """Return the configuration of the run in a folder, with its settings checked."""
+    path = Path(folder) / CONFIG_FILE
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{folder} holds no run to resume; without --resume a new one begins there"
+        )
     config = read_config(folder, RunFields)
-    with naming(Path(folder) / CONFIG_FILE):
+    with naming(path):
         settings = asdict(Settings(**config["settings"]))
         if config["shapes"] is not None and config["shapes"] < 1:
             raise ValueError(f"shapes must be at least 1, got {config['shapes']}")
@@ -480,28 +488,26 @@ def _begun(folder, config, resume):
             remove(folder / CHECKPOINTS)  # what is left of them, if the run was killed at its end
             raise ValueError(f"the run in {folder} has finished; there is nothing to resume")
         _check_same_run(folder, config)
-        yield
     else:
         check_no_run(folder)
-        with written_whole(folder / CONFIG_FILE) as path:
-            path.write_text(config_text(config, RunFields), encoding="utf-8")
-            yield
+    with written_whole(folder / CONFIG_FILE) as path:  # a resumed run may have more epochs
+        path.write_text(config_text(config, RunFields), encoding="utf-8")
+        yield
 
 
-def _check_same_run(folder, config, may_differ=("epochs", "sources")):
-    before = read_settings(folder)
-    if before["decay"]:  # the learning rate depends on the number of epochs
-        may_differ = ("sources",)
-    corpus = _read_run(folder)["corpus"]
-    if corpus != config["corpus"]:
+def _check_same_run(folder, config, may_differ=("epochs",)):
+    before = _read_run(folder)
+    if before["corpus"] != config["corpus"]:
         raise ValueError(
-            f"the run in {folder} was trained on other sentence pairs: expected {corpus}, "
-            f"got {config['corpus']}"
+            f"the run in {folder} was trained on other sentence pairs: expected "
+            f"{before['corpus']}, got {config['corpus']}"
         )
+    if before["settings"]["decay"]:  # the learning rate depends on the number of epochs
+        may_differ = ()
     changed = [
         f"{name} {value!r}, got {config['settings'][name]!r}"
-        for name, value in before.items()
-        if name not in may_differ and config["settings"].get(name) != value
+        for name, value in before["settings"].items()
+        if name not in may_differ and config["settings"][name] != value
     ]
     if changed:
         raise ValueError(f"the run in {folder} has other settings: expected {'; '.join(changed)}")

@@ -254,27 +254,20 @@ class Settings:
                 "a batch has a number of sentences or of tokens: choose batch_size or "
                 f"batch_tokens, got {self.batch_size} and {self.batch_tokens}"
             )
-        if self.batch_size is not None and self.batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, got {self.batch_size}")
-        for name in ("units", "vocabulary", "epochs", "steps", "patience"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        least = dict.fromkeys(("units", "vocabulary", "epochs", "steps", "patience"), 1)
+        least |= {"batch_size": 1, "batch_tokens": corpora.ROWS, "shapes": 1, "warm_up": 0}
+        for name, smallest in least.items():
+            value = getattr(self, name)
+            if value is not None and value < smallest:
+                raise ValueError(f"{name} must be at least {smallest}, got {value}")
         if self.vocabulary >= 2**31:
             raise ValueError(
                 f"vocabulary must be below 2**31, as ids are int32, got {self.vocabulary:,}"
-            )
-        if self.shapes is not None and self.shapes < 1:
-            raise ValueError(f"shapes must be at least 1, got {self.shapes}")
-        if self.batch_tokens is not None and self.batch_tokens < corpora.ROWS:
-            raise ValueError(
-                f"batch_tokens must be at least {corpora.ROWS}, got {self.batch_tokens}"
             )
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed must be at least 0 and below 2**32, got {self.seed}")
         if not 0 < self.learning_rate < math.inf:
             raise ValueError(f"learning_rate must be positive, got {self.learning_rate}")
-        if self.warm_up < 0:
-            raise ValueError(f"warm_up must be at least 0, got {self.warm_up}")
         if self.decay and not 0 < self.warm_up < self.epochs * self.steps:
             raise ValueError(
                 "decay needs a warm_up of at least 1 step and fewer than all steps together, got "

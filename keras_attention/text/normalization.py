@@ -101,15 +101,15 @@ def normalized_words(sentence: str) -> list[str]:
 
 
 def caseless(sentence: str) -> str:
-    """Return a sentence for comparisons: normalised, or in lower case if it has other letters.
+    """Return a sentence for comparisons: normalised, or in lower case if not all are Latin letters.
 
     Example:
     >>> caseless("¿Todavía está en casa?"), caseless("Он видит дом.")
     ('¿ todavia esta en casa ?', 'он видит дом .')
     """
-    normalized = normalize(sentence)
-    if any(map(str.isalpha, normalized)) or not any(map(str.isalpha, sentence)):
-        return normalized
+    letters = filter(str.isalpha, unicodedata.normalize("NFKD", sentence))
+    if all(unicodedata.name(letter, "").startswith("LATIN") for letter in letters):
+        return normalize(sentence)
     text = unicodedata.normalize("NFKC", sentence).lower()
     return " ".join(re.findall(r"[\w\u0300-\u036f]+|[^\w\s]", text))
 

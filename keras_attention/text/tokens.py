@@ -104,7 +104,7 @@ class Tokens:
             ValueError: the file is not a vocabulary, or is one of the other kind.
         """
         try:
-            return cls(Path(path).read_text(encoding="utf-8").split("\n")[:-1])
+            return cls(Path(path).read_text(encoding="utf-8").removesuffix("\n").split("\n"))
         except ValueError as error:
             raise ValueError(f"{path} is not a vocabulary: {error}") from error
 

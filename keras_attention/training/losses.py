@@ -36,13 +36,14 @@ def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -
         if label_smoothing > 0:
             expected += label_smoothing * ops.mean(centred, axis=-1, keepdims=True)
 
-        def gradient(*upstreams, upstream=None):  # as `custom_gradient` wants it
-            slopes = upstreams[0] if upstream is None else upstream
-            found = shares * (slopes / totals)
+        def gradient(*args, upstream=None):
+            if upstream is None:  # PyTorch names it, and passes the logits as `args`
+                (upstream,) = args
+            found = shares * (upstream / totals)
             if label_smoothing > 0:
-                found -= label_smoothing / words * slopes
+                found -= label_smoothing / words * upstream
             return found - ops.one_hot(answers, words, dtype="float32") * (
-                (1 - label_smoothing) * slopes
+                (1 - label_smoothing) * upstream
             )
 
         return ops.log(totals) - expected, gradient

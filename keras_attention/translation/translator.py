@@ -151,7 +151,7 @@ class Translator:
             options |= {"attention": attention, "batch_size": batch_size}
             return self([sentences], **options)[0]
         sentences = list(sentences)
-        parts = read_sentences(sentences, self.context_vocabulary, self._most)
+        parts = read_sentences(sentences, self.context_vocabulary, self.longest)
         if not sentences:
             return []
         whole = [part for each in parts for part in each]
@@ -167,8 +167,8 @@ class Translator:
         return not self.run_eagerly and keras.backend.backend() in ("tensorflow", "jax")
 
     @property
-    def _most(self):
-        """The most tokens of a sentence, without `[START]` and `[END]`."""
+    def longest(self) -> int:
+        """The most tokens of a sentence, without `[START]` and `[END]`; a longer one is cut."""
         return min(self._most_tokens[0] or BUCKETS[-1], BUCKETS[-1]) - 2
 
     def _translate(self, parts, attention, batch_size, options):
@@ -418,7 +418,7 @@ class Translator:
 
     def _whole(self, sentences, vocabulary):
         """Split sentences into tokens, none of which may be too long for the model."""
-        parts = read_sentences(sentences, vocabulary, self._most)
+        parts = read_sentences(sentences, vocabulary, self.longest)
         for sentence, each in zip(sentences, parts, strict=True):
             if len(each) > 1:
                 raise ValueError(

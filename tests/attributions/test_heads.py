@@ -105,6 +105,8 @@ def test_weights_without_heads_are_an_error(translator):
     mean = [layer.mean(axis=0) for layer in translation.weights["cross_attention"]]
     with pytest.raises(ValueError, match="no heads to choose from"):
         aligned_head([replace(translation, weights={"cross_attention": mean})])
+    with pytest.raises(ValueError, match="no heads to choose from"):
+        aligned_head([replace(translation, weights={})])
 
 
 def test_a_token_is_fed_one_step_after_it_is_said():

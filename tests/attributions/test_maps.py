@@ -4,8 +4,8 @@ import pytest
 from keras_attention.attributions import roll_out, rollout, value_norms, value_zeroing
 from keras_attention.translation.inside import Inside
 from keras_attention.translation.interventions import edited, replaced
-from tests.attributions.sentences import S, T, times
-from tests.models.transformers import LAYERS
+from tests.attributions.sentences import S, T, times, translation_of, translator_of
+from tests.models.transformers import LAYERS, build, stirred
 from tests.numerics import as_numpy
 
 
@@ -78,6 +78,17 @@ def test_value_zeroing_is_what_a_weight_of_0_does(translator, translation):
         )
     expected = distances / distances.sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(found[0], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_value_zeroing_of_half_precision_is_about_the_same(norm_first):
+    found = []
+    for dtype in ("float32", "mixed_bfloat16"):
+        model = build(norm_first=norm_first, dtype=dtype)
+        model.set_weights(stirred(norm_first).get_weights())
+        translator = translator_of(model)
+        found.append(value_zeroing(translator, translation_of(translator)))
+    np.testing.assert_allclose(*found, atol=0.1)
 
 
 def test_rollout_needs_the_weights_of_a_transformer(translator, translation):

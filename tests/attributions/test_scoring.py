@@ -16,6 +16,11 @@ def test_tokens_become_words_without_start_and_end(translation):
     np.testing.assert_allclose(by_words(translation, tokens), [[3.5, 10.0], [11.0, 25.0]])
 
 
+def test_a_word_that_the_model_writes_as_unknown_is_a_word(translation):
+    unknown = replace(translation, target_tokens=("un", "o", "[UNK]", "[END]"))
+    assert by_words(unknown, np.zeros((T, S))).shape == (2, 2)
+
+
 def test_a_deletion_by_hand(translation):
     losses = np.zeros((T, S))
     losses[:2, 1], losses[2, 2], losses[2, 3] = 4.0, 0.5, 0.5  # uno ← one; dos ← two

@@ -1,5 +1,6 @@
 """The bundled corpus: read from outside, by its text, as a reader of Spanish and English would."""
 
+import codecs
 import csv
 import re
 import shutil
@@ -415,6 +416,13 @@ def test_a_file_that_is_not_utf8_is_reported_with_its_line(tiny):
     (tiny / "nouns.tsv").write_bytes("english\tgender=\tspanish\nboy\tm\tniño\n".encode("latin-1"))
     with pytest.raises(ValueError, match=r"nouns\.tsv, line 2: expected UTF-8"):
         Grammar.load(tiny)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tiny):
+    expected = Grammar.load(tiny).generate(5, seed=0)
+    for path in tiny.iterdir():
+        path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    assert Grammar.load(tiny).generate(5, seed=0) == expected
 
 
 def test_a_grammar_without_sentences_and_a_missing_folder_are_refused(tiny):

@@ -103,6 +103,15 @@ def test_a_cut_off_zip_is_an_error(archive, share):
     assert str(archive) in str(error.value)
 
 
+def test_a_zip_that_may_not_be_read_is_not_called_damaged(archive, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(zipfile, "ZipFile", refuse)
+    with pytest.raises(PermissionError):
+        corpora.read_pairs(archive)
+
+
 def test_a_zip_with_damaged_bytes_is_an_error(archive):
     content = archive.read_bytes()
     for place in range(100, len(content) // 2, 97):

@@ -98,6 +98,12 @@ def test_no_pairs_are_split_into_nothing():
     assert corpora.split([]) == Split([], [], [])
 
 
+@pytest.mark.parametrize("shares", [(96, 2, 2), (0.5, 0.2, 0.2), (1.5, -0.3, -0.2)])
+def test_shares_are_fractions(shares):
+    with pytest.raises(ValueError, match="fractions that sum to 1"):
+        corpora.split(PAIRS, shares)
+
+
 def test_a_fingerprint_knows_sentences_and_order():
     same = corpora.fingerprint(PAIRS)
     assert corpora.fingerprint(list(PAIRS)) == same

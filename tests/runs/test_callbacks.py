@@ -111,6 +111,10 @@ def test_what_cannot_be_watched_says_so_before_training(tiny_run, tmp_path):
     arguments = tiny_run.train, tiny_run.validation, tmp_path / "run", tiny_run.settings
     with pytest.raises(ValueError, match="nothing to translate"):
         runs.train(*arguments, watched=["   "], verbose=0)
+    with pytest.raises(ValueError, match="at most 62 tokens, got more in 'casa casa"):
+        runs.train(*arguments, watched=["casa " * 63], verbose=0)
+    with pytest.raises(ValueError, match="expected a list of sentences, got one string"):
+        runs.train(*arguments, watched="casa", verbose=0)
     with pytest.raises(ValueError, match="bleu_sample must be 0 or above, got -1"):
         runs.train(*arguments, bleu_sample=-1, verbose=0)
     assert not (tmp_path / "run").exists()

@@ -57,3 +57,10 @@ def test_runs_of_another_comparison_are_not_mixed_in(compared):
         comparison.compare(parts, folder, replace(settings, epochs=3), verbose=0)
     with pytest.raises(ValueError, match="trained on other sentence pairs"):
         comparison.compare(parts._replace(train=parts.test[:50]), folder, settings, verbose=0)
+
+
+def test_without_a_pair_to_score_nothing_is_trained(compared, tmp_path):
+    _, _, parts, settings = compared
+    with pytest.raises(ValueError, match=r"^test must hold at least one pair, got none"):
+        comparison.compare(parts._replace(test=[]), tmp_path / "new", settings, verbose=0)
+    assert not (tmp_path / "new").exists()

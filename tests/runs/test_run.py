@@ -18,6 +18,7 @@ pytest.importorskip("tensorflow")
 from keras_attention import corpora, runs
 from keras_attention.corpora import Pair
 from keras_attention.distribution import Distribution
+from keras_attention.runs import run as on_runs
 from keras_attention.runs.run import _sample
 from keras_attention.runs.settings import Settings
 from keras_attention.storage import locked, memory, sha256_of
@@ -161,6 +162,19 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one(tiny_run, killed):
     arguments = (tiny_run.train, tiny_run.validation, killed, tiny_run.settings)
     runs.train(*arguments, sources=tiny_run.sources, resume=True, verbose=0)
     assert_same_run(killed, tiny_run.folder)
+
+
+def test_a_resumed_run_that_is_interrupted_again_keeps_its_new_number_of_epochs(
+    tiny_run, killed, monkeypatch
+):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(on_runs, "_fit", interrupt)
+    longer = replace(tiny_run.settings, epochs=9)
+    with pytest.raises(KeyboardInterrupt):
+        runs.train(tiny_run.train, tiny_run.validation, killed, longer, resume=True, verbose=0)
+    assert runs.read_settings(killed)["epochs"] == 9
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -380,6 +394,12 @@ def test_a_run_is_never_overwritten(tiny_run):
     with pytest.raises(FileExistsError, match=r"holds a run already: resume it \(--resume\)"):
         runs.train(*arguments)
     assert {path: path.read_bytes() for path in tiny_run.folder.iterdir()} == before
+
+
+def test_a_new_run_does_not_go_on_from_checkpoints_of_another(tiny_run, killed):
+    (killed / "config.json").unlink()
+    with pytest.raises(FileExistsError, match=r"holds the checkpoints .* without its config\.json"):
+        runs.train(tiny_run.train, tiny_run.validation, killed, tiny_run.settings)
 
 
 # Bad input

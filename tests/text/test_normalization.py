@@ -9,6 +9,7 @@ tf = pytest.importorskip("tensorflow")
 tf_text = pytest.importorskip("tensorflow_text")
 
 from keras_attention.text import (  # noqa: E402
+    caseless,
     join_words,
     normalize,
     shortened,
@@ -60,6 +61,19 @@ def test_normalize_is_standardize_on_the_real_corpus(shared_data):
     sentences = sorted({side for line in lines[::3] for side in line.split("\t")})
     assert len(sentences) > 50_000
     assert [normalize(s) for s in sentences] == as_standardized(sentences)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("¿Dónde está mi iPhone?", "¿ donde esta mi iphone ?"),
+        ("У меня нет iPhone.", "у меня нет iphone ."),
+        ("私は iPhone を買った。", "私は iphone を買った 。"),
+        ("1 + 1 = 2.", "."),
+    ],
+)
+def test_a_sentence_with_other_letters_keeps_them_for_comparisons(sentence, expected):
+    assert caseless(sentence) == expected
 
 
 def test_decomposed_accents_are_composed_accents():

@@ -105,6 +105,8 @@ def test_a_saved_vocabulary_is_the_same(tmp_path):
 def test_a_vocabulary_file_has_a_word_a_line(tmp_path):
     Vocabulary([*SPECIAL_WORDS, "hola"]).save(tmp_path / "words.txt")
     assert (tmp_path / "words.txt").read_text() == "\n[UNK]\n[START]\n[END]\nhola\n"
+    (tmp_path / "words.txt").write_text("\n[UNK]\n[START]\n[END]\nhola")  # as editors may save it
+    assert Vocabulary.load(tmp_path / "words.txt").words[-1] == "hola"
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_a_gradient_is_that_of_the_backend():
 
 def test_a_backend_without_gradients_is_an_error(monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "numpy")
-    with pytest.raises(ValueError, match="a gradient needs .* got the backend numpy"):
+    with pytest.raises(ValueError, match=r"a gradient needs .* got the backend numpy"):
         values_and_gradient(ops.sum, np.ones(2))
 
 
