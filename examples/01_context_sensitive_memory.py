@@ -23,9 +23,13 @@
 # The text of this cell comes from install.py.
 
 # %%
-# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
-# import os
+import os
+
+# On a TPU runtime Keras needs JAX: take the # away from the next line.
 # os.environ["KERAS_BACKEND"] = "jax"
+# TPUs and GPUs round what they multiply; for the comparisons with NumPy they must not.
+os.environ["JAX_DEFAULT_MATMUL_PRECISION"] = "highest"
+os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
 
 import keras
 import matplotlib.pyplot as plt
@@ -395,7 +399,8 @@ plotting.diagram("additive-score")
 # | two-layer | $w_2^\top \tanh(W_1 [q; k] + b_1) + b_2$ | the same with biases | no |
 # | location | $(W q)_j$ | $W$ (Q, longest memory) | the keys do not matter |
 #
-# In NumPy each is a line or two. The first four multiply query and key:
+# The shapes are those of the code, which multiplies from the right: $Wq$ is `q @ W`. In NumPy each
+# score is a line or two. The first four multiply query and key:
 
 
 # %%
@@ -861,7 +866,7 @@ def with_a_mean():
     query, keys, values = inputs = inputs_of_a_lookup()
     each = ops.concatenate([keys, ops.one_hot(values, SLOTS)], axis=-1)
     each = keras.layers.Dense(64, activation="relu")(each)
-    summary = layers.Pooling("mean")(query, each)
+    summary = ops.mean(each, axis=1)
     hidden = keras.layers.Dense(64, activation="relu")(ops.concatenate([query, summary], axis=-1))
     return keras.Model(inputs, keras.layers.Dense(SLOTS, name="logits")(hidden))
 

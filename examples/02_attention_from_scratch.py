@@ -22,11 +22,14 @@
 # The text of this cell comes from install.py.
 
 # %%
-# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
-# import os
-# os.environ["KERAS_BACKEND"] = "jax"
-
+import os
 import warnings
+
+# On a TPU runtime Keras needs JAX: take the # away from the next line.
+# os.environ["KERAS_BACKEND"] = "jax"
+# TPUs and GPUs round what they multiply; for the comparisons with NumPy they must not.
+os.environ["JAX_DEFAULT_MATMUL_PRECISION"] = "highest"
+os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
 
 import keras
 import matplotlib.pyplot as plt
@@ -424,7 +427,10 @@ print("logits (B, T, V):", from_scratch.output_shape, " weights (B, T, S):", loo
 # %% [markdown]
 # ### Training
 #
-# Each step has a batch of new strings. The learning rate rises to 0.01 and then falls to 0.
+# Each step has a batch of new strings. `compile_for_training` calls `model.compile` with Adam and the
+# crossentropy of the right symbol; `masked_loss` is its mean over all places but padding, and
+# `masked_accuracy` the share of right symbols there. The learning rate rises to 0.01 and then falls
+# to 0.
 
 
 # %%
@@ -890,12 +896,23 @@ class SkippingCell(keras.layers.LSTMCell):
         return states[0], states
 
 
+class Priced(keras.layers.Layer):
+    """Hand on the shares (B, S, 1), and add their price to the loss, in nats a step."""
+
+    def __init__(self, price, **kwargs):
+        super().__init__(**kwargs)
+        self.price = price
+
+    def call(self, shares):
+        self.add_loss(self.price * ops.mean(ops.sum(shares, axis=(1, 2))))
+        return shares
+
+
 # %%
 context = keras.Input((PLACES,), dtype="int32", name="context")
 x = keras.layers.Embedding(VOCABULARY + FILLERS, UNITS)(context)
 share = keras.layers.Dense(1, "sigmoid", bias_initializer="ones", name="share")(x)
-price = 0.02  # in nats a step
-share = keras.layers.ActivityRegularization(l1=price / BATCH)(share)
+share = Priced(1.5e-4, name="price")(share)
 
 reader = keras.layers.RNN(SkippingCell(UNITS), return_state=True)
 target = keras.Input((None,), dtype="int32", name="target")
@@ -1026,6 +1043,11 @@ plt.show()
 # symbol, which teacher forcing knows beforehand; so the loop over $t$ is gone, and all steps are
 # trained at once. We build two such writers. One knows the symbol before and nothing else. The
 # other one looks back at all the symbols that it was fed, by attention: *its only link to the past*.
+#
+# `CausalSelfAttention` and `CrossAttention` put a frame around an attention,
+# $y \leftarrow \mathrm{LayerNorm}(y + \mathrm{attention}(y, \text{memory}))$, so a symbol is also
+# handed on as it is. The first reads the symbols up to its own, the second the annotations.
+# [Notebook 4](04_transformer.ipynb) builds both.
 
 
 # %%

@@ -23,9 +23,13 @@
 # The text of this cell comes from install.py.
 
 # %%
-# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
-# import os
+import os
+
+# On a TPU runtime Keras needs JAX: take the # away from the next line.
 # os.environ["KERAS_BACKEND"] = "jax"
+# TPUs and GPUs round what they multiply; for the comparisons with NumPy they must not.
+os.environ["JAX_DEFAULT_MATMUL_PRECISION"] = "highest"
+os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
 
 import keras
 import matplotlib.pyplot as plt
@@ -73,7 +77,7 @@ plotting.diagram("a-memory")
 # | --- | --- | --- |
 # | $q_t$ | query: the decoder's state at target word $t$; the paper's $s_{i-1}$ | (B, T, D) |
 # | $h_j$ | annotation of source word $j$: key *and* value | (B, S, D) |
-# | $W$, $U$, $v$ | the network, learned | (D, units), (D, units), (units,) |
+# | $W$, $U$, $v$ | the network, learned | (D, units), (D, units), (units,); $Wq$ is `q @ W` |
 # | $s_{tj}$ | scores, before the softmax | (B, T, S) |
 # | $\alpha_{tj}$ | weights, after it: each row sums to 1 | (B, T, S) |
 # | $c_t$ | the read | (B, T, D) |
@@ -731,7 +735,7 @@ for name in others:
 # %% [markdown]
 # - **Both ways** translates nearly all sentences as the reference has them.
 # - **One vector** has to remember too much. Its mistake loses a clause, *and read them*, and gives
-#   one number to the wrong noun.
+#   each number to the noun of the other.
 # - **No recurrence** knows which words there are, and not in which order. In its mistake two words
 #   have changed their nouns. Its memory is a bag of words; the Transformer of notebook 4, which
 #   has no recurrence either, therefore adds positions.
@@ -974,8 +978,8 @@ plt.show()
 # %% [markdown]
 # On the command line that is `keras-attention train --corpus spa-eng --model rnn --out runs/rnn`.
 #
-# **On a GPU or a TPU** nothing in this chapter changes. On a TPU take the # away from the two lines
-# at the top, since Keras needs JAX there. `model.fit` compiles the step once for each shape of a
+# **On a GPU or a TPU** nothing in this chapter changes. On a TPU take the # away from the line at the
+# top, since Keras needs JAX there. `model.fit` compiles the step once for each shape of a
 # batch, which is why the sentences are padded to few shapes:
 
 # %%

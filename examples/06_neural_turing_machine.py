@@ -23,10 +23,14 @@
 # The text of this cell comes from install.py.
 
 # %%
-# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
-# import os
-# os.environ["KERAS_BACKEND"] = "jax"
 import math
+import os
+
+# On a TPU runtime Keras needs JAX: take the # away from the next line.
+# os.environ["KERAS_BACKEND"] = "jax"
+# TPUs and GPUs round what they multiply; for the comparisons with NumPy they must not.
+os.environ["JAX_DEFAULT_MATMUL_PRECISION"] = "highest"
+os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
 
 import keras
 import matplotlib.pyplot as plt
@@ -844,8 +848,9 @@ plt.show()
 #
 # The read head does *not* wait on the first row. Until the delimiter its weights are smeared over
 # all rows, so thinly that they hardly show. Then it is on row 0 at once, and follows the way of the
-# write head, one row a step. It is there one step before the first answer, since what it reads
-# reaches the controller in the next step.
+# write head, one row a step. It is there one step before the first answer: this machine answers
+# through its controller, which gets a read one step later. The logits also see the read of their own
+# step, so another machine may begin a step later.
 #
 # ### The program that was learned
 #

@@ -23,10 +23,14 @@
 # The text of this cell comes from install.py.
 
 # %%
-# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
-# import os
-# os.environ["KERAS_BACKEND"] = "jax"
+import os
 from itertools import pairwise
+
+# On a TPU runtime Keras needs JAX: take the # away from the next line.
+# os.environ["KERAS_BACKEND"] = "jax"
+# TPUs and GPUs round what they multiply; for the comparisons with NumPy they must not.
+os.environ["JAX_DEFAULT_MATMUL_PRECISION"] = "highest"
+os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
 
 import keras
 import matplotlib.pyplot as plt
@@ -736,8 +740,8 @@ columns = ["hop 1", "hop 2", "hop 3", "one hop"]
 draw(tested[row], both, f"{said[0]}; one hop: {said[1]}", tested[row].facts, columns)
 
 # %% [markdown]
-# The first of three hops looks at what happened to the thing: here at three sentences, least at the
-# outlined one. Each of them names the person, and the later hops find the place where she was
+# What follows tells of the picture printed here; your run may choose another story. The first of
+# three hops looks at what happened to the thing: here at three sentences, least at the outlined one. Each of them names the person, and the later hops find the place where she was
 # then, though no example ever said which sentences matter. The single hop has
 # no use for a fact that names the thing, since the answer does not stand there: it spreads over the
 # sentences that name a place, any of which might hold the answer, and guesses.

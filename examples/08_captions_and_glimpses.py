@@ -23,10 +23,14 @@
 # The text of this cell comes from install.py.
 
 # %%
-# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
-# import os
-# os.environ["KERAS_BACKEND"] = "jax"
 import math
+import os
+
+# On a TPU runtime Keras needs JAX: take the # away from the next line.
+# os.environ["KERAS_BACKEND"] = "jax"
+# TPUs and GPUs round what they multiply; for the comparisons with NumPy they must not.
+os.environ["JAX_DEFAULT_MATMUL_PRECISION"] = "highest"
+os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
 
 import keras
 import matplotlib.pyplot as plt
@@ -350,7 +354,8 @@ print(f"{captioner.count_params():,} weights; largest difference {np.abs(ours - 
 # ## With attention, and with a mean
 #
 # Two captioners that differ in one thing: what the decoder reads before each word is a weighted
-# mean of the frames, or just their mean. Training begins with clips of one event, and soon has
+# mean of the annotations, or just their mean. (An LSTM has written them, so even their mean may know
+# something of the order.) Training begins with clips of one event, and soon has
 # clips of all lengths. Every round draws new clips.
 
 # %% quick="ROUNDS = 1; CLIPS = 32; BATCH = 16"
@@ -430,7 +435,7 @@ plt.show()
 
 # %% [markdown]
 # With attention every caption of the test is right. One event can mostly be told from the mean of its
-# frames (89 %); with every further event the mean says less about who did what, and of three events
+# annotations (89 %); with every further event the mean says less about who did what, and of three events
 # 4 % are told without a wrong word. Each is one training; from other first weights the numbers
 # differ.
 #
@@ -697,7 +702,13 @@ show(**together, digit_logits=digit_logits)
 
 # %% [markdown]
 # `models.Reinforced` is a `keras.Model` whose loss adds what REINFORCE needs; it finds it among the
-# outputs by name.
+# outputs by name. For each picture the gradient is that of
+#
+# $$-\ln p(y) + \sum_t \big[\mathrm{sg}(c - b_t) \ln p(l_t) + (b_t - c)^2\big]$$
+#
+# where $c$ is 1 for a wrong digit and 0 for a right one, $b_t$ is the baseline, and sg stands for
+# `stop_gradient`. The first term trains what reads, the second what chooses, the third the baseline.
+# `fit` prints the first alone.
 
 # %%
 outputs = {
@@ -907,7 +918,7 @@ plt.show()
 # from 7.7 to 5.2 pixels, but not each of them finds it: a label alone says nothing of places, and an
 # eye with a coarse patch can read a digit from beside it.
 #
-# **Exercise 5.** Are three looks better than one? Apply `to_digit` to the state $h$ after each look
+# **Exercise 5.** How well does the last layer read each state? Apply `to_digit` to the state $h$ after each look
 # at `scenes.pictures`, and give the share of right digits after each. `look` takes one look, from
 # states (B, `EYE`) and (B, `EYE // 2`) that are zeros at first.
 
@@ -936,8 +947,9 @@ else:
 #     after_each.append((digits == scenes.labels[:, 0]).mean())
 # ```
 #
-# The last layer was trained on the last state alone, so the first shares are less than a network
-# trained for fewer looks would reach; but they show that each look adds something.
+# The last layer was trained on the last state alone, so the first shares may be low only because it
+# cannot read those states: they do not say what a look adds. For that, set `LOOKS = 1` and
+# `LOOKS = 2`, train anew, and compare.
 #
 # </details>
 

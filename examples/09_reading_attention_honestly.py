@@ -23,9 +23,13 @@
 # The text of this cell comes from install.py.
 
 # %%
-# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
-# import os
+import os
+
+# On a TPU runtime Keras needs JAX: take the # away from the next line.
 # os.environ["KERAS_BACKEND"] = "jax"
+# TPUs and GPUs round what they multiply; for the comparisons with NumPy they must not.
+os.environ["JAX_DEFAULT_MATMUL_PRECISION"] = "highest"
+os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
 
 import keras
 import matplotlib.pyplot as plt

@@ -23,10 +23,14 @@
 # The text of this cell comes from install.py.
 
 # %%
-# On a TPU runtime Keras needs JAX: take the # away from these two lines, before Keras is imported.
-# import os
-# os.environ["KERAS_BACKEND"] = "jax"
 import itertools
+import os
+
+# On a TPU runtime Keras needs JAX: take the # away from the next line.
+# os.environ["KERAS_BACKEND"] = "jax"
+# TPUs and GPUs round what they multiply; for the comparisons with NumPy they must not.
+os.environ["JAX_DEFAULT_MATMUL_PRECISION"] = "highest"
+os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
 
 import keras
 import matplotlib.pyplot as plt
@@ -505,12 +509,13 @@ print(f"{len(characters) - 1} characters; a line has {np.mean([*map(len, lines)]
 
 # %%
 writers = {}
-for kind in ("lstm", "lstm_attention"):
-    print(kind)
+widths = {"lstm": round(1.64 * UNITS), "lstm_attention": UNITS}  # about as many weights
+for kind, width in widths.items():
     keras.utils.set_random_seed(0)
     model = models.build_character_model(
-        len(characters), kind, units=UNITS, embedding=32, num_heads=4, key_dim=32
+        len(characters), kind, units=width, embedding=32, num_heads=4, key_dim=32
     )
+    print(f"{kind}: {model.count_params():,} weights")
     train(model, ids[:, :-1], ids[:, 1:], learning_rate=5e-3)
     writers[kind] = Writer(model, characters, window=longest)
 
@@ -587,7 +592,8 @@ print(f"after {line[begins : asks + 1]!r} it looks most at {line[: looked_at + 1
 #    which word it was about; with attention both words come back. In a real text these are names,
 #    rhymes, brackets that want to be closed, the number of a verb.
 # 2. **It learns it sooner.** The gradient of the second "r" of "bear" has a direct way to the
-#    first one, as in section 1. The LSTM was given as many steps, and is still at chance.
+#    first one, as in section 1. The LSTM had as many steps and about as many weights, and is still at
+#    chance.
 # 3. **Its memory grows with the text.** The LSTM knows all of it by 2 D numbers, however long it
 #    is; attention keeps T states. That is also its price: every letter looks at all before it.
 #

@@ -185,7 +185,7 @@ TASKS = [
     Task(
         mechanism="scaled_dot",
         instead="dot",
-        why="The dot product of 512 numbers starts near ±23: one-hot weights, and no gradient.",
+        why="The dot product of 512 numbers starts near ±23: one-hot weights, hardly a gradient.",
         data=asking(two_languages),
         build=build_deep,
         chance=1 / LABELS,
