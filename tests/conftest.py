@@ -235,13 +235,13 @@ def shared_data():
 
 @pytest.fixture
 def dropouts(monkeypatch):
-    """Return a list to which every call of a dropout adds whether it drops."""
+    """Return a list to which every call of a dropout adds the rate at which it drops."""
     from keras_attention.layers.dropout import Dropout
 
     drops, original = [], Dropout.call
 
     def call(self, inputs, training=False):
-        drops.append(bool(training))
+        drops.append(self.rate if training else 0.0)
         return original(self, inputs, training=training)
 
     monkeypatch.setattr(Dropout, "call", call)

@@ -159,8 +159,26 @@ def assert_same(found, expected, tolerance):
         np.testing.assert_allclose(found[name], value, rtol=0, atol=tolerance, err_msg=name)
 
 
+def arguments_of(kind):
+    """Return the names of the arguments of a layer of this package."""
+    owner = next(each for each in kind.__mro__ if "__init__" in vars(each))
+    if not owner.__module__.startswith("keras_attention"):
+        return set()
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(owner.__init__).parameters.values()
+    return {each.name for each in parameters if each.kind in named} - {"self"}
+
+
+def check_every_argument_is_in_the_config(layer):
+    """Of the layer and all inside it: what is left out would be the default when it is loaded."""
+    for part in layer._flatten_layers():
+        missing = arguments_of(type(part)) - set(part.get_config())
+        assert not missing, f"{type(part).__name__} loses {missing}"
+
+
 def check_config_round_trip(case):
     """Through JSON, as in a file; a function of one's own is kept as it is."""
+    check_every_argument_is_in_the_config(layer_of(case))
     config = keras.saving.serialize_keras_object(layer_of(case))
     config = config if case.own_code else json.loads(json.dumps(config))
     twin = keras.saving.deserialize_keras_object(config)

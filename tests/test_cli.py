@@ -132,8 +132,8 @@ WRONG = [
         "width must be even and positive for pairs of sin and cos, got 5",
     ),
     (
-        (*TRAIN, "small.tsv", "--model", "transformer", "--dropout", "1"),
-        "units must be a multiple|dropout must be at least 0 and below 1, got 1.0",
+        (*TRAIN, "small.tsv", "--model", "transformer", "--units", "8", "--dropout", "1"),
+        "dropout must be at least 0 and below 1, got 1.0",
     ),
     ((*TRAIN, "small.tsv", "--tied"), "rnn has no tied; it has attention, score, half_width, got"),
     ((*TRAIN, "small.tsv", "--tokens", "letter"), "tokens must be one of word, wordpiece, got"),

@@ -13,8 +13,8 @@ from examples.benchmarks import flops
 LEARNING_RATE, DROPOUT = 5e-4, 0.0
 LABEL_SMOOTHING = {"rnn": 0.0, "transformer": 0.1}
 
-# How this package can make batches; its rivals always pad to the longest.
-TO_SHAPES, TO_THE_LONGEST = "to shapes", "to the longest"
+# How this package can make batches; its rivals pad to the longest. Of `SORTED` all have the same.
+TO_SHAPES, TO_THE_LONGEST, SORTED = "to shapes", "to the longest", "sorted, to the longest"
 BY_TOKENS, IN_MEMORY = "by tokens", "in memory"
 
 
@@ -25,9 +25,10 @@ class Condition(NamedTuple):
         rows: of the pool.
         batch_size: sentences a batch.
         steps: batches a turn.
-        batched: how this package makes the batches: `TO_SHAPES`, as it does; `TO_THE_LONGEST`, see
-            `as_they_come`; `BY_TOKENS`, in its shapes, with a constant number of tokens and about
-            `batch_size` sentences; `IN_MEMORY`, those of `TO_SHAPES`, made beforehand.
+        batched: how this package makes the batches: `TO_SHAPES`, as it does; `TO_THE_LONGEST`, as
+            its rivals do, see `rows_of_a_turn`; `SORTED`, which is for all, likewise; `BY_TOKENS`,
+            in its shapes, with a constant number of tokens and about `batch_size` sentences;
+            `IN_MEMORY`, those of `TO_SHAPES`, made beforehand.
     """
 
     rows: np.ndarray
@@ -42,20 +43,33 @@ def by_length(context_ids, target_ids, shares=3):
     return [np.sort(part) for part in np.array_split(np.argsort(longest, kind="stable"), shares)]
 
 
-def as_they_come(context_ids, target_ids, condition):
-    """Yield the batches of a turn in random order, each side padded to its longest in the batch.
+def rows_of_a_turn(context_ids, target_ids, condition):
+    """Return the pairs of each batch of a turn, (steps, B), in random order.
 
-    Yields:
+    A batch has pairs drawn at random; if they are `SORTED`, pairs of about equal length, and the
+    batches are spread evenly over the lengths.
+    """
+    rng, size, steps = np.random.default_rng(0), condition.batch_size, condition.steps
+    if condition.batched != SORTED:
+        return np.resize(rng.permutation(condition.rows), (steps, size))
+    lengths = [(ids[condition.rows] != 0).sum(1) for ids in (context_ids, target_ids)]
+    rows = condition.rows[np.lexsort((*lengths, np.maximum(*lengths)))]
+    whole = rows[: len(rows) // size * size].reshape(-1, size)
+    middles = (np.arange(steps) + 0.5) * len(whole) / steps
+    return whole[rng.permutation(middles.astype(int))]
+
+
+def padded_to_longest(context_ids, target_ids, rows):
+    """Return the batch of some pairs, each side as long as its longest sentence.
+
+    Returns:
         Context, target without its last token, labels; int32.
     """
-    rows = np.random.default_rng(0).permutation(condition.rows)
-    rows = np.resize(rows, condition.steps * condition.batch_size)
-    for batch in rows.reshape(condition.steps, condition.batch_size):
-        context, target = (
-            ids[batch][:, : (ids[batch] != 0).sum(1).max()] for ids in (context_ids, target_ids)
-        )
-        labels = target[:, 1:]
-        yield context, target[:, :-1] * (labels != 0), labels
+    context, target = (
+        ids[rows][:, : (ids[rows] != 0).sum(1).max()] for ids in (context_ids, target_ids)
+    )
+    labels = target[:, 1:]
+    return context, target[:, :-1] * (labels != 0), labels
 
 
 def counted(batches, model, sizes):

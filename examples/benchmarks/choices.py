@@ -9,7 +9,7 @@
   constant number of tokens. Theory: with XLA a shape costs a compilation, once; padding costs its
   share of the operations, always.
 - The memory that a step frees is kept for the next one, or given back to the system, as the C
-  library does by itself. Any implementation could be told to keep it; its rivals here are not.
+  library does by itself.
 - `tf.data` over a Python generator: what it delivers alone, beside what training takes; and
   training from it beside training on the same batches made beforehand, which is what waiting for
   data costs, the work on the same cores included.
@@ -102,7 +102,12 @@ def figures(raw):
         if (SHAPES, WITH_XLA) in speed:
             for condition in (SHAPES, LONGEST):
                 compiled, plain = speed[condition, WITH_XLA], speed[condition, OURS]
-                result.append(against(f"XLA against none, {condition}", compiled, plain))
+                what = (
+                    "XLA in few shapes against none in any"
+                    if condition == SHAPES
+                    else (f"XLA against none, {condition}")
+                )
+                result.append(against(what, compiled, plain))
         result += [
             against("mixed_bfloat16 against float32", speed[SHAPES, BFLOAT16], main),
             against("freed memory kept against given back", main, speed[SHAPES, RETURNED]),

@@ -64,7 +64,8 @@ class CTranslate2:
         Args:
             rows: how many of the sentences; the first ones.
             batch_size: sentences a batch; 1: each by a call of its own; None: CTranslate2 chooses
-                what goes together, at most 64 at a time.
+                what goes together, at most 64 at a time; `"tokens"`: it fills batches with 1,024
+                tokens.
             beam: 1 is greedy.
             max_length: most tokens of a translation, the end included.
         """
@@ -72,12 +73,13 @@ class CTranslate2:
             "beam_size": beam,
             "max_decoding_length": max_length,
             "length_penalty": 0,
-            "suppress_sequences": [["<blank>"], ["[START]"]],
         }
         sentences = self.sentences[:rows]
         if batch_size == 1:
             results = [self.translator.translate_batch([each], **options)[0] for each in sentences]
         else:
-            most = batch_size or 64
-            results = self.translator.translate_batch(sentences, max_batch_size=most, **options)
+            options |= {"max_batch_size": batch_size or 64}
+            if batch_size == "tokens":
+                options |= {"max_batch_size": 1024, "batch_type": "tokens"}
+            results = self.translator.translate_batch(sentences, **options)
         return [[self.ids[word] for word in each.hypotheses[0]] for each in results]

@@ -35,6 +35,9 @@ GRAPHS = "keras_attention, Transformer, ONNX Runtime"
 GRAPHS_INT8 = "keras_attention, Transformer int8, ONNX Runtime"
 FLOAT32, FLOAT16, INT8 = (f"CTranslate2 {kind}" for kind in ("float32", "float16", "int8"))
 LOOP, BESIDE_LOOP = "loop over the prefix", "greedy, the sentences of the loop"
+# CTranslate2 can also fill batches with a number of tokens, and advises to
+TOKENS = "tokens"
+BY_TOKENS = "greedy, 1,024 tokens a batch"
 MAX_LENGTH = 50
 RUNS = {RNN: "rnn", TRANSFORMER: "transformer"}
 RUNTIMES = {GRAPHS: "onnxruntime", GRAPHS_INT8: "onnxruntime-int8"}
@@ -112,12 +115,13 @@ def ctranslate2(options, ids, names):
 
 
 def _jobs(rows, ones, short, quick):
-    sizes = () if quick else (32, 128, 256)
+    sizes = () if quick else (16, 32, 128, 256)
     few, calls = min(rows, 16 if quick else 256), 3 if quick else 30
     return [
         Job("greedy, one at a time", "decode", (ones, 1, 1, MAX_LENGTH)),
         *(Job(f"greedy, {size} a batch", "decode", (rows, size, 1, MAX_LENGTH)) for size in sizes),
         Job("greedy, all", "decode", (rows, None, 1, MAX_LENGTH)),
+        Job(BY_TOKENS, "decode", (rows, TOKENS, 1, MAX_LENGTH)),
         Job("beam of 4, all", "decode", (rows, None, 4, MAX_LENGTH)),
         Job(BESIDE_LOOP, "decode", (few, 64, 1, MAX_LENGTH)),
         Job(LOOP, "loop", (few, 64, MAX_LENGTH)),
@@ -135,6 +139,8 @@ def _jobs(rows, ones, short, quick):
 
 
 def _can(name, job):
+    if job.name == BY_TOKENS:
+        return name in (FLOAT32, INT8)
     if job.method == "latency":
         return name in RUNS or (name in RUNTIMES and "without attention" in job.name)
     return name in RUNS or (job.method == "decode" and job.name != BESIDE_LOOP)
@@ -144,6 +150,7 @@ def _reference(timed, condition, name):
     """Return what this package did that a rival or the loop is to do as well, or None."""
     if condition == LOOP:
         return timed[BESIDE_LOOP][name]
+    condition = "greedy, all" if condition == BY_TOKENS else condition
     return None if name in RUNS else timed[condition][TRANSFORMER]
 
 
@@ -195,12 +202,11 @@ def figures(raw):
             same = 100 * there[name]["same"]
             title = f"translations of {name} that are those of {TRANSFORMER}, greedy"
             result.append(held(title, [same], "%"))
-    has_graphs = GRAPHS in there
     for rival, ours, bar in (
         (FLOAT32, GRAPHS, (1, 1.5)),
         (INT8, GRAPHS_INT8, (0.7, 1)),
-        (FLOAT32, TRANSFORMER, None if has_graphs else (1, 1.5)),
-        (INT8, QUANTIZED, None if has_graphs else (0.7, 1)),
+        (FLOAT32, TRANSFORMER, (1, 1.5)),
+        (INT8, QUANTIZED, (0.7, 1)),
     ):
         if rival not in there or ours not in there:
             continue
@@ -208,9 +214,9 @@ def figures(raw):
         ratio = ratios(rates(best(ours)), rates(best(rival)))
         result.append(held(name, ratio, "×", at_least=bar))
         for condition, by_name in speed.items():
-            if rival in by_name:
+            if rival in by_name and ours in by_name:
                 ratio = ratios(rates(by_name[ours]), rates(by_name[rival]))
-                is_main = rival == FLOAT32 and bar and condition.startswith("beam")
+                is_main = rival == FLOAT32 and condition.startswith("beam")
                 beam_bar = (0.7, 1) if is_main else None
                 name = f"{ours}, against {rival}, {condition}"
                 result.append(held(name, ratio, "×", at_least=beam_bar))

@@ -13,11 +13,23 @@ from examples.benchmarks.batches import DROPOUT, LABEL_SMOOTHING, LEARNING_RATE
 
 
 class _Trainer:
-    """A compiled model, and a dataset for each condition."""
+    """A compiled model, and a dataset for each condition.
 
-    def __init__(self, kind, sizes, pool, conditions):
+    Args:
+        kind: of the model.
+        sizes: of the model.
+        pool: context and target ids.
+        conditions: `Condition`s by name.
+        keep_memory: whether the process keeps the memory that it frees.
+    """
+
+    def __init__(self, kind, sizes, pool, conditions, keep_memory=True):
         import keras
 
+        from keras_attention.cli.heap import keep_freed_memory
+
+        if keep_memory:
+            keep_freed_memory()
         keras.utils.set_random_seed(0)
         self.kind, self.sizes = kind, sizes
         self.model = self.build()
@@ -75,7 +87,6 @@ class ThisPackage(_Trainer):
         *common: as for every contestant.
         jit_compile: whether XLA compiles the steps; None: as the package chooses.
         dtype_policy: of the layers.
-        keep_memory: whether the process keeps the memory that it frees.
         dropout: of a Transformer.
         **named: as for every contestant.
     """
@@ -85,15 +96,11 @@ class ThisPackage(_Trainer):
         *common,
         jit_compile=None,
         dtype_policy="float32",
-        keep_memory=True,
         dropout=DROPOUT,
         **named,
     ):
-        from keras_attention.cli.heap import keep_freed_memory
         from keras_attention.training import uses_xla
 
-        if keep_memory:
-            keep_freed_memory()
         self.jit_compile = uses_xla() if jit_compile is None else jit_compile
         self.dtype_policy, self.dropout = dtype_policy, dropout
         super().__init__(*common, **named)
@@ -126,8 +133,8 @@ class ThisPackage(_Trainer):
         from keras_attention.corpora import Batches
 
         size, batched = condition.batch_size, condition.batched
-        if batched == on_batches.TO_THE_LONGEST:
-            return _as_they_come(context_ids, target_ids, condition)
+        if batched in (on_batches.TO_THE_LONGEST, on_batches.SORTED):
+            return _padded_to_longest(context_ids, target_ids, condition)
         ids = [each[condition.rows] for each in (context_ids, target_ids)]
         tokens = None
         if batched == on_batches.BY_TOKENS:
@@ -140,47 +147,86 @@ class ThisPackage(_Trainer):
         plan = sorted(batches.plan.batches(rng), key=lambda batch: sum(batch[0]))
         middles = (np.arange(condition.steps) + 0.5) * len(plan) / condition.steps
         chosen = [plan[int(place)] for place in rng.permutation(middles)]
-
-        def made():
-            return (batches.batch(*each) for each in chosen)
-
         if batched == on_batches.IN_MEMORY:
-            kept = [*made()]
-            return _again_and_again(lambda: iter(kept), size)
-        return _again_and_again(made, None if tokens else size)
+            kept = [batches.batch(*each) for each in chosen]
+            return _again_and_again(kept.__getitem__, len(kept), size)
+        return _again_and_again(
+            lambda number: batches.batch(*chosen[number]), len(chosen), None if tokens else size
+        )
 
 
-def _as_they_come(context_ids, target_ids, condition):
-    """Return `batches.as_they_come`, as `fit` takes them."""
-    return _again_and_again(
-        lambda: (
-            ({"context": context, "target": target}, labels)
-            for context, target, labels in on_batches.as_they_come(
-                context_ids, target_ids, condition
-            )
-        ),
-        condition.batch_size,
-    )
+class Recipe(ThisPackage):
+    """The Transformer as `keras-attention train --model transformer` trains it.
+
+    So with its norms, its dropout, Muon with weight decay, and batches of as many tokens, in some
+    of which sentences are joined.
+    """
+
+    def build(self):
+        """Build and compile."""
+        from keras_attention import runs
+        from keras_attention.training import compile_for_training
+
+        settings = self.settings = runs.Settings(model="transformer", **self.sizes)
+        words = range(self.sizes["vocabulary"])
+        model = runs.build(settings, words, words)
+        compile_for_training(
+            model,
+            settings.learning_rate,
+            warm_up=settings.warm_up,
+            decay_steps=settings.epochs * settings.steps,
+            label_smoothing=settings.label_smoothing,
+            weight_decay=settings.weight_decay,
+            optimizer=settings.optimizer,
+            jit_compile=self.jit_compile,
+        )
+        return model
+
+    def dataset(self, context_ids, target_ids, condition):
+        """Return the first batches of `train`, but for the largest one, made beforehand."""
+        from keras_attention.corpora import Batches
+
+        ids = [each[condition.rows] for each in (context_ids, target_ids)]
+        shapes = {} if self.jit_compile else {"most_shapes": None}
+        batches = Batches(*ids, **self.settings.size, joined=self.settings.joined, **shapes)
+        kept = [*_first(batches.shuffled(start=1), condition.steps)]
+        return _again_and_again(kept.__getitem__, len(kept), None)
 
 
-def _again_and_again(batches, size):
-    """Return the batches that a function yields, without end, as `fit` takes them.
+def _padded_to_longest(context_ids, target_ids, condition):
+    """Return the batches of a turn, each as long as its longest sentences, as `fit` takes them."""
+    rows = on_batches.rows_of_a_turn(context_ids, target_ids, condition)
 
-    They are made while the model trains; on JAX and PyTorch, beforehand. `size` is the number of
-    their sentences; None: it differs.
+    def make(number):
+        context, target, labels = on_batches.padded_to_longest(
+            context_ids, target_ids, rows[number]
+        )
+        return {"context": context, "target": target}, labels
+
+    return _again_and_again(make, condition.steps, condition.batch_size)
+
+
+def _again_and_again(make, count, size):
+    """Return `count` batches without end, as `fit` takes them, made while the model trains.
+
+    Args:
+        make: a function, the number of a batch → the batch.
+        count: how many different ones there are.
+        size: sentences in a batch; None: it differs.
     """
     import keras
 
     if keras.backend.backend() != "tensorflow":
         from keras_attention.corpora.batches import Planned
 
-        made = [*batches()]
-        return Planned(lambda index: made[index % len(made)])
+        return Planned(lambda index: make(index % count))
     import tensorflow as tf
 
     ids = tf.TensorSpec((size, None), tf.int32)
     signature = ({"context": ids, "target": ids}, ids)
-    dataset = tf.data.Dataset.from_generator(batches, output_signature=signature)
+    dataset = tf.data.Dataset.from_generator(
+        lambda: map(make, range(count)), output_signature=signature
+    )
     options = tf.data.Options()
     options.autotune.enabled = False  # as in keras_attention.corpora, which says why
     return dataset.repeat().prefetch(4).with_options(options)
@@ -237,8 +283,8 @@ class PlainKeras(_Trainer):
         )
 
     def dataset(self, context_ids, target_ids, condition):
-        """Return the batches as they come."""
-        return _as_they_come(context_ids, target_ids, condition)
+        """Return batches padded to their longest."""
+        return _padded_to_longest(context_ids, target_ids, condition)
 
 
 def _masked_loss(labels, logits):

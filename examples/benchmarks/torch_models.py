@@ -15,6 +15,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from examples.benchmarks import batches as on_batches
 from examples.benchmarks import machine
 from examples.benchmarks.batches import DROPOUT, LABEL_SMOOTHING, LEARNING_RATE
+from keras_attention.cli.heap import keep_freed_memory
 
 
 class RNN(nn.Module):
@@ -123,6 +124,7 @@ class PyTorch:
     """
 
     def __init__(self, kind, sizes, pool, conditions, bfloat16=False, compiled=False):
+        keep_freed_memory()  # as all contestants do
         torch.set_num_threads(machine.cores())
         torch.set_float32_matmul_precision("high")  # on a GPU TF32, which JAX has by default
         torch.manual_seed(0)
@@ -144,7 +146,7 @@ class PyTorch:
     def train(self, name):
         """Train on the batches of a condition, and return the mean loss, smoothed if it is."""
         losses, hits, total, tokens = 0.0, 0, 0.0, 0
-        for batch in on_batches.as_they_come(*self.pool, self.conditions[name]):
+        for batch in self._batches(name):
             context, target, labels = (torch.from_numpy(each).to(self.on).long() for each in batch)
             self.optimizer.zero_grad()
             loss, plain, right, count = self.forward(context, target, labels)
@@ -158,6 +160,11 @@ class PyTorch:
         # Asked for only now, and waited for: a GPU works on while Python makes the next batch
         return (losses / self.conditions[name].steps).item()
 
+    def _batches(self, name):
+        """Yield the batches of a condition, padded to their longest."""
+        for rows in on_batches.rows_of_a_turn(*self.pool, self.conditions[name]):
+            yield on_batches.padded_to_longest(*self.pool, rows)
+
     def _forward(self, context, target, labels):
         """Return the loss, and for the metrics the loss without smoothing, hits and tokens."""
         with self.precision:
@@ -170,8 +177,7 @@ class PyTorch:
 
     def count(self, name):
         """Count what the batches of a condition hold, and the parameters of the model."""
-        elements = on_batches.as_they_come(*self.pool, self.conditions[name])
-        pairs = ((context, labels) for context, _, labels in elements)
+        pairs = ((context, labels) for context, _, labels in self._batches(name))
         counts = on_batches.counted(pairs, self.kind, self.sizes)
         parameters = sum(weights.numel() for weights in self.model.parameters())
         return {**counts, "parameters": parameters}

@@ -1,10 +1,12 @@
 """Real target tokens a second in training: what the two subjects of training have in common.
 
 A turn is some batches of a condition, always the same ones: forward, backward, Adam and two
-metrics, without dropout. Every implementation makes its batches from the same pairs in its own way,
-and what counts is the number of real target tokens in them, not that of batches, which padding
-would flatter. Batches of sentences of about equal length are spread evenly over the lengths; those
-that hold all lengths are drawn at random.
+metrics, without dropout. What counts is the number of real target tokens in them, not that of
+batches, which padding would flatter. There are two kinds of conditions. In the first, every
+implementation makes its batches from the same pairs in its own way: this package sorts by length,
+its rivals pad random batches, as one writes it. In the second all train on the same batches, sorted
+by length, so that the ratio says nothing of padding. Such batches are spread evenly over the
+lengths; random ones hold all lengths.
 """
 
 import numpy as np
@@ -22,13 +24,12 @@ from examples.benchmarks.subject import (
     rows_of,
 )
 from examples.benchmarks.workers import Job, started, take_turns
-from keras_attention.runs.settings import TRANSFORMER
 
 OURS, PLAIN, HUB = "keras_attention", "plain Keras", "KerasHub"
 PLAIN_OUR_LOSS = "plain Keras, this package's loss"
 TORCH, TORCH_BFLOAT16 = "PyTorch", "PyTorch bfloat16"
 TORCH_COMPILED = "PyTorch bfloat16, compiled"
-WITH_XLA, BFLOAT16, DROPPED = "with XLA", "mixed_bfloat16", "with dropout"
+WITH_XLA, BFLOAT16, RECIPE = "with XLA", "mixed_bfloat16", "as `train` does"
 DROPPED_BFLOAT16 = "mixed_bfloat16, with dropout"
 RETURNED = "freed memory given back"
 MULTIPLY = "matrix product"
@@ -41,7 +42,7 @@ IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all 
     TORCH_BFLOAT16: ("torch_models", "PyTorch", {"bfloat16": True}),
     TORCH_COMPILED: ("torch_models", "PyTorch", {"bfloat16": True, "compiled": True}),
     WITH_XLA: ("keras_models", "ThisPackage", {"jit_compile": True}),
-    DROPPED: ("keras_models", "ThisPackage", {"dropout": TRANSFORMER["dropout"]}),
+    RECIPE: ("keras_models", "Recipe", {}),
     BFLOAT16: ("keras_models", "ThisPackage", {"dtype_policy": "mixed_bfloat16"}),
     DROPPED_BFLOAT16: (
         "keras_models",
@@ -63,26 +64,35 @@ def with_or_without_xla(contestants):
     return [name for name in contestants if has_both or name != WITH_XLA]
 
 
-def conditions_of(options, pool, batch_sizes, lengths=False):
+SAME = "the same batches"
+
+
+def conditions_of(options, pool, batch_sizes):
     """Return the `Condition`s of a subject by name, the first of them the main one.
 
     Args:
         options: `Options`.
         pool: context and target ids.
-        batch_sizes: sentences a batch, over all lengths; the first also for each length.
-        lengths: whether to look at the short, middle and long thirds of the sentences as well.
+        batch_sizes: sentences a batch, which every implementation makes in its own way; the first
+            also for the same batches, of all sentences and of the short, middle and long third.
     """
     if options.quick:
         batch_sizes = [size // 4 for size in batch_sizes]
     sentences, fewest = (64, 1) if options.quick else (2048, 24)
     main = batch_sizes[0]
-    rows = {f"all, {size} a batch": (np.arange(len(pool[0])), size) for size in batch_sizes}
-    if lengths:
-        thirds = zip(("short", "middle", "long"), batches.by_length(*pool), strict=True)
-        rows |= {f"{name} third, {main} a batch": (part, main) for name, part in thirds}
+    every = np.arange(len(pool[0]))
+    thirds = zip(("short", "middle", "long"), batches.by_length(*pool), strict=True)
+    parts = {SAME: every} | {f"{SAME}, {name} third": part for name, part in thirds}
     return {
-        name: batches.Condition(part, size, max(sentences // size, fewest))
-        for name, (part, size) in rows.items()
+        f"each its own, {size} a batch": batches.Condition(
+            every, size, max(sentences // size, fewest)
+        )
+        for size in batch_sizes
+    } | {
+        f"{name}, {main} a batch": batches.Condition(
+            part, main, max(sentences // main, fewest), batches.SORTED
+        )
+        for name, part in parts.items()
     }
 
 
@@ -169,26 +179,31 @@ def measure(
     }
 
 
-def measure_by_length(options, progress, pool, contestants, everywhere, batch_sizes):
-    """Let contestants train in turns on sentences of all lengths; some also on each third.
+def measure_by_length(options, progress, pool, contestants, everywhere, alike, batch_sizes):
+    """Let contestants train in turns, on batches of their own and on the same ones.
 
     Args:
         options: `Options`.
         progress: as for `take_turns`.
         pool: name of the ids and sizes, for `Options.pool`.
         contestants: names of `IMPLEMENTATIONS`.
-        everywhere: those that train in every condition; the others in the main one alone.
+        everywhere: those that train in every condition; the others in the main one.
+        alike: those of the others that also train on the same batches of all lengths.
         batch_sizes: as for `conditions_of`.
 
     Returns:
         A dictionary for JSON.
     """
     *ids, sizes = options.pool(pool)
-    conditions = conditions_of(options, ids, batch_sizes, lengths=True)
+    conditions = conditions_of(options, ids, batch_sizes)
     main = next(iter(conditions))
     model = "rnn" if pool == "rnn" else "transformer"
     contestants = with_or_without_xla(contestants)
-    can = lambda name, condition: condition == main or name in everywhere  # noqa: E731
+
+    def can(name, condition):
+        is_same = condition.startswith(SAME) and "third" not in condition
+        return name in everywhere or condition == main or (is_same and name in alike)
+
     return measure(options, progress, model, contestants, conditions, sizes, ids, can=can)
 
 
@@ -197,7 +212,7 @@ def rates(found):
     return [found["target_tokens"] / seconds for seconds in found["seconds"]]
 
 
-def against(raw, rival, bar=None, of=OURS, bar_of_thirds=None):
+def against(raw, rival, bar=None, of=OURS, bar_of_same=None):
     """Return the figures of this package against a rival, one a condition.
 
     Args:
@@ -205,14 +220,14 @@ def against(raw, rival, bar=None, of=OURS, bar_of_thirds=None):
         rival: name of the rival.
         bar: for the first condition.
         of: name of what is held against it.
-        bar_of_thirds: for sentences of about the same length, a third of all.
+        bar_of_same: for the same batches.
     """
     figures = []
     for condition, by_name in raw["measured"].items():
         if rival in by_name:
             ratio = ratios(rates(by_name[of]), rates(by_name[rival]))
             name = f"tokens a second against {rival}, {condition}"
-            its_bar = bar_of_thirds if "third" in condition else None if figures else bar
+            its_bar = bar_of_same if condition.startswith(SAME) else None if figures else bar
             figures.append(held(name, ratio, "×", at_least=its_bar))
     return figures
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import keras
 
-from keras_attention.text import check_several, shortened
+from keras_attention.text import shortened
+from keras_attention.text.tokens import check_several
 from keras_attention.translation import evaluation
 from keras_attention.translation.translator import Translator, read_sentences
 

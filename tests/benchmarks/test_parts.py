@@ -75,10 +75,16 @@ def test_thirds_are_sorted_by_the_longer_sentence_and_hold_each_pair_once():
     assert [short.tolist(), middle.tolist(), long.tolist()] == [[0, 2], [3, 5], [1, 4]]
 
 
-def test_batches_as_they_come_are_padded_to_their_longest_and_the_same_each_time():
+def turn_of(pool, condition):
+    """Return the batches of a turn, padded to their longest."""
+    rows = batches.rows_of_a_turn(*pool, condition)
+    return [batches.padded_to_longest(*pool, each) for each in rows]
+
+
+def test_batches_are_padded_to_their_longest_and_the_same_each_time():
     pool = ids_of(3, 9, 2, 5, 2, 7), ids_of(3, 2, 4, 2, 8, 2)
     condition = batches.Condition(np.arange(6), 2, 3)
-    turn, again = (list(batches.as_they_come(*pool, condition)) for _ in range(2))
+    turn, again = (turn_of(pool, condition) for _ in range(2))
     for (context, target, labels), (same, *_) in zip(turn, again, strict=True):
         np.testing.assert_array_equal(context, same)
         assert (context != 0).any(axis=0).all()  # no column is all padding
@@ -87,11 +93,20 @@ def test_batches_as_they_come_are_padded_to_their_longest_and_the_same_each_time
     assert sum((labels != 0).sum() for *_, labels in turn) == (pool[1] != 0).sum() - 6
 
 
+def test_the_same_batches_have_sentences_of_about_equal_length():
+    pool = ids_of(*[3, 9, 4, 6] * 3), ids_of(*[9, 3, 4, 7] * 3)
+    condition = batches.Condition(np.arange(12), 3, 4, batches.SORTED)
+    rows = batches.rows_of_a_turn(*pool, condition)
+    assert sorted(map(sorted, rows.tolist())) == [[0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]]
+    few = batches.rows_of_a_turn(*pool, condition._replace(rows=np.arange(7), steps=2))
+    assert sorted(few.ravel().tolist()) == [0, 2, 3, 4, 5, 6]  # the longest fills no batch
+
+
 def test_what_is_padded_to_the_longest_has_as_many_batches_of_an_eighth_of_the_pairs():
     pool = ids_of(*range(3, 35)), ids_of(*range(34, 2, -1))
     conditions = choices.conditions_of(32, 2, 16)
     assert {each.steps for each in conditions.values()} == {16}
-    sides = {name: list(batches.as_they_come(*pool, each)) for name, each in conditions.items()}
+    sides = {name: turn_of(pool, each) for name, each in conditions.items()}
     turn = sides[choices.LONGEST]
     assert len({context.tobytes() for context, *_ in turn}) == 2
     assert len({context.tobytes() for context, *_ in sides[choices.SHAPES]}) == 16

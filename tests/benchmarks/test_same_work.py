@@ -55,16 +55,17 @@ def ours(pool):
     return found
 
 
-def rival(kind, name, pool):
-    """Make a rival."""
+def rival(kind, name, pool, conditions=None):
+    """Make a rival, for batches as they come unless others are given."""
+    conditions = conditions or conditions_of_a_pass(pool)
     if name == "PyTorch":
         pytest.importorskip("torch", reason="needs the extra torch")
         from examples.benchmarks.torch_models import PyTorch
 
-        return PyTorch(kind, SIZES[kind], pool, conditions_of_a_pass(pool))
+        return PyTorch(kind, SIZES[kind], pool, conditions)
     if name == "KerasHub":
         pytest.importorskip("keras_hub")
-    return getattr(keras_models, name)(kind, SIZES[kind], pool, conditions_of_a_pass(pool))
+    return getattr(keras_models, name)(kind, SIZES[kind], pool, conditions)
 
 
 @pytest.mark.parametrize(("kind", "name"), RIVALS)
@@ -83,6 +84,35 @@ def test_a_rival_has_the_same_tokens_and_parameters_and_learns_alike(kind, name,
     assert their_losses == pytest.approx(losses, rel=0.1)
     assert their_losses[1] < their_losses[0]
     assert losses[1] < losses[0]
+
+
+@pytest.mark.parametrize(("kind", "name"), [("rnn", "ThisPackage"), *RIVALS])
+def test_on_the_same_batches_all_have_the_same_places(kind, name, pool):
+    from examples.benchmarks import batches
+
+    conditions = {"a pass": Condition(np.arange(96), 24, 4, batches.SORTED)}
+    counts = rival(kind, name, pool, conditions).count("a pass")
+    turn = [
+        batches.padded_to_longest(*pool, rows)
+        for rows in batches.rows_of_a_turn(*pool, conditions["a pass"])
+    ]
+    assert counts["target_places"] == sum(labels.size for *_, labels in turn)
+    assert counts["shapes"] == len({(c.shape, labels.shape) for c, _, labels in turn})
+
+
+def test_the_recipe_is_what_train_trains(pool):
+    from keras_attention.runs import Settings
+
+    settings = Settings(model="transformer")
+    conditions = {"a pass": Condition(np.arange(96), 48, 3)}
+    recipe = keras_models.Recipe("transformer", SIZES["transformer"], pool, conditions)
+    assert type(recipe.model.optimizer).__name__.lower() == settings.optimizer == "muon"
+    assert recipe.model.optimizer.weight_decay == settings.weight_decay > 0
+    assert recipe.model.get_layer("encoder").get_layer("encoder_layer_1").self_attention.norm_first
+    for inputs, labels in recipe.datasets["a pass"].take(3).as_numpy_iterator():
+        rows, longest = len(labels), max(each.shape[1] for each in inputs.values())
+        assert rows * longest <= settings.batch_tokens < (rows + 16) * longest + 16 * longest
+    assert recipe.train("a pass") == pytest.approx(np.log(211), rel=0.2)
 
 
 def test_plain_keras_learns_the_same_from_its_own_loss_and_this_package_s(pool):

@@ -243,6 +243,17 @@ def test_batches_of_pairs_hold_the_ids_of_their_sentences():
         assert english.words_of(labels[place]) == normalize(pair.target).split()
 
 
+def test_the_options_of_batches_are_those_of_batches_of_pairs():
+    vocabularies = [Vocabulary.learn(side) for side in zip(*PAIRS, strict=True)]
+    batches = Batches.of_pairs(
+        PAIRS, *vocabularies, batch_tokens=160, joined=0.5, shapes=[(16, 24)]
+    )
+    assert (batches.batch_tokens, batches.joined) == (160, 0.5)
+    assert batches.shapes == [(16, 24)]
+    own = Batches.of_pairs(PAIRS, *vocabularies, batch_size=1, most_shapes=None)
+    assert len(own.shapes) == 2  # each batch is as long as its own sentence
+
+
 # [START] and [END] count in the context, one of the two in the target.
 JUST_FITS = [Pair("sí " * 62, "Yes."), Pair("Sí.", "yes " * 63)]
 

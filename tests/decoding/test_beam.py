@@ -168,6 +168,20 @@ def test_padding_and_the_start_token_are_never_generated():
     assert set(np.unique(ops.convert_to_numpy(result.tokens))) <= {1, 4, 5, 6}
 
 
+class Successor(keras.layers.Layer):
+    """After each token comes the next one."""
+
+    def call(self, tokens, memory, state):
+        return 9.0 * ops.one_hot(ops.minimum(tokens + 1, 6), 7), {}, state
+
+
+def test_a_sentence_may_begin_and_end_with_other_ids():
+    options = {"beam": 2, "max_length": 4, "start_id": 3, "end_id": 6}
+    result = toys.as_numpy(beam_search(Successor(), None, ops.zeros((2, 1)), **options))
+    assert result.tokens[:, 0].tolist() == [[4, 5, 6, 0]] * 2
+    assert result.finished.all()
+
+
 def test_the_loop_stops_when_every_sentence_is_done():
     if keras.backend.backend() == "jax":
         pytest.skip("JAX traces the body of a loop once, so calls cannot be counted")

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_attention import models
 from keras_attention.decoding import Generator, beam_search, generate
+from keras_attention.decoding.generator import Search
 from tests.decoding import toys
 from tests.decoding.toys import END, START
 from tests.numerics import as_numpy
@@ -153,3 +154,12 @@ def test_a_model_in_half_precision_has_scores_in_single(context, options):
     )
     rounded = as_numpy(ops.cast(ops.convert_to_tensor(result.scores), "bfloat16"))
     assert (result.scores != rounded).any()  # no sum of theirs was rounded to half precision
+
+
+def test_every_batch_has_draws_of_its_own_by_its_number():
+    search, ids = Search(max_length=3, temperature=1.0), [[4, 5], [6, 7]]
+    one, other = (each["draws"] for each in search.inputs_of_batches([ids, ids], 5))
+    assert (one != other).all()
+    np.testing.assert_array_equal(other, search.inputs(ids, (5, 1))["draws"])
+    (again,) = search.inputs_of_batches([ids], 5, [1])
+    np.testing.assert_array_equal(again["draws"], other)

@@ -204,3 +204,15 @@ def test_a_position_beyond_the_reach_of_a_location_score_is_never_seen_whatever_
         query, ops.ones((1, 4, 3)), attention_mask=mask, return_attention_scores=True
     )
     np.testing.assert_array_equal(as_numpy(weights), np.zeros((1, 1, 4)))
+
+
+def test_the_reach_of_a_location_score_joins_a_mask_for_each_query():
+    memory = ContextSensitiveMemory(LocationScore(longest=2))
+    memory.build((B, T, Q), (B, None, K))
+    query, keys = draw(B, T, Q), draw(B, S, K)
+    seen = np.random.default_rng(0).random((B, T, S)) < 0.6
+    for mask in (None, seen):
+        _, weights = ask(memory, query, keys, mask=mask)
+        expected = np.ones((B, T, S), bool) if mask is None else seen.copy()
+        expected[..., 2:] = False
+        np.testing.assert_array_equal(weights > 0, expected)

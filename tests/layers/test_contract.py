@@ -352,3 +352,17 @@ def test_every_public_layer_has_a_case():
     public = {name for name, kind in kinds.items() if issubclass(kind, keras.layers.Layer)}
     assert public - OF_OTHER_SHAPES <= made
     assert {score.__name__ for score in scores.SCORES.values()} <= made
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: layers.BagOfWords(7, 3),
+        lambda: layers.MemoryTimes(5),
+        lambda: layers.PositionalEmbedding(7, 4),
+        lambda: layers.GlimpseRNN(layers.GlimpseNetwork(4, 2), keras.layers.SimpleRNNCell(3), 2),
+    ],
+    ids=["BagOfWords", "MemoryTimes", "PositionalEmbedding", "GlimpseRNN"],
+)
+def test_every_argument_of_a_layer_of_another_shape_is_in_its_config(make):
+    contract.check_every_argument_is_in_the_config(make())

@@ -149,6 +149,10 @@ def test_who_does_not_choose_looks_at_the_middle_or_anywhere():
     assert (as_numpy(anywhere(x).locations) != as_numpy(anywhere(x).locations)).all()
     np.testing.assert_array_equal(as_numpy(anywhere(x, training=True).log_probabilities), 0)
     assert not any("choose" in weight.path for weight in middle.trainable_weights)
+    drawn = as_numpy(anywhere(tensor(np.repeat(pictures()[:1], 997, axis=0))).locations)
+    assert abs(drawn).max() <= 1
+    np.testing.assert_allclose(drawn.mean((0, 1)), 0, atol=0.05)
+    np.testing.assert_allclose(drawn.std((0, 1)), 3**-0.5, atol=0.03)
 
 
 @pytest.mark.parametrize("locator", [pytest.param(False, marks=pytest.mark.thorough), True])

@@ -53,8 +53,20 @@ def find(numbers, memory, previous):
     return powers / powers.sum()
 
 
+def control(named, inputs, state):
+    """Return what the controller says, and its next state; a feed-forward one has none."""
+    numbers = inputs @ named["controller/kernel"] + named["controller/bias"]
+    if "controller/recurrent_kernel" not in named:
+        return np.tanh(numbers), state
+    h, c = state
+    i, f, g, o = np.split(numbers + h @ named["controller/recurrent_kernel"], 4)
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    h = sigmoid(o) * np.tanh(c)
+    return h, (h, c)
+
+
 def oracle(cell, x):
-    """Run a machine with a feed-forward controller over one sequence (T, F), in float64."""
+    """Run a machine over one sequence (T, F), in float64."""
     weights = {w.path.split("/", 1)[-1]: as_numpy(w).astype("float64") for w in cell.weights}
     named = {
         path.split("/")[-2] + "/" + path.split("/")[-1]: w
@@ -64,18 +76,17 @@ def oracle(cell, x):
     tracks = softmax_rows(as_numpy(cell.first_places)[0].astype("float64"))
     reads = np.tanh(as_numpy(cell.first_reads)[0].astype("float64"))
     memory, outputs = np.full((ROWS, WIDTH), 1e-6), []
+    state, count, size = (np.zeros(UNITS), np.zeros(UNITS)), READS + cell.write_heads, WIDTH + 6
     for row in x.astype("float64"):
-        inputs = np.concatenate([row, reads])
-        hidden = np.tanh(inputs @ named["controller/kernel"] + named["controller/bias"])
+        hidden, state = control(named, np.concatenate([row, reads]), state)
         numbers = hidden @ named["heads/kernel"] + named["heads/bias"]
-        size = WIDTH + 6
-        heads = numbers[: size * (READS + WRITES)].reshape(READS + WRITES, size)
-        texts = numbers[size * (READS + WRITES) :].reshape(WRITES, 2, WIDTH)
+        heads = numbers[: size * count].reshape(count, size)
+        texts = numbers[size * count :].reshape(-1, 2, WIDTH)
         old = memory.copy()
-        for head in range(READS, READS + WRITES):
+        for head in range(READS, count):
             tracks[head] = find(heads[head], old, tracks[head])
             memory = memory * (1 - np.outer(tracks[head], sigmoid(texts[head - READS, 0])))
-        for head in range(READS, READS + WRITES):
+        for head in range(READS, count):
             memory = memory + np.outer(tracks[head], np.tanh(texts[head - READS, 1]))
         for head in range(READS):
             tracks[head] = find(heads[head], memory, tracks[head])
@@ -88,8 +99,9 @@ def softmax_rows(x):
     return np.array([softmax(row) for row in x])
 
 
-def test_equals_a_loop():
-    cell = build()
+@pytest.mark.parametrize(("controller", "writes"), [("feed_forward", 1), ("lstm", 3)])
+def test_equals_a_loop(controller, writes):
+    cell = build(controller=controller, write_heads=writes)
     x = 2 * draw(B, S, F)
     outputs = keras.layers.RNN(cell, return_sequences=True)(ops.convert_to_tensor(x))
     assert_close(outputs, np.array([oracle(cell, row) for row in x]), 3e-6)
@@ -130,11 +142,11 @@ def test_the_output_comes_apart():
     cell = build()
     outputs = keras.layers.RNN(cell, return_sequences=True)(ops.convert_to_tensor(draw(B, S, F)))
     parts = cell.split(outputs)
-    assert tuple(parts["output"].shape) == (B, S, UNITS + READS * WIDTH)
-    assert tuple(parts["read_weights"].shape) == (B, S, READS, ROWS)
-    assert tuple(parts["write_weights"].shape) == (B, S, WRITES, ROWS)
-    for name in ("read_weights", "write_weights"):
-        np.testing.assert_allclose(as_numpy(parts[name]).sum(-1), 1, rtol=1e-5, err_msg=name)
+    whole, width = as_numpy(outputs), UNITS + READS * WIDTH
+    tracks = whole[..., width:].reshape(B, S, READS + WRITES, ROWS)
+    np.testing.assert_array_equal(as_numpy(parts["output"]), whole[..., :width])
+    np.testing.assert_array_equal(as_numpy(parts["read_weights"]), tracks[:, :, :READS])
+    np.testing.assert_array_equal(as_numpy(parts["write_weights"]), tracks[:, :, READS:])
     with pytest.raises(ValueError, match="set return_attention_scores=True"):
         NTMCell(**SIZES).split(outputs)
 

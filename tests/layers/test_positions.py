@@ -140,3 +140,12 @@ def test_beyond_the_learned_positions_comes_the_last_one_again():
     layer = LearnedPositions(4)
     found = as_numpy(layer(np.zeros((1, 3, 5), "float32"), start=np.array([2])))[0]
     np.testing.assert_array_equal(found[1:], as_numpy(layer.table)[[3, 3]])
+
+
+@pytest.mark.skipif(keras.backend.backend() == "jax", reason="JAX computes in 32 bits by default")
+def test_sinusoids_are_as_exact_as_the_precision_of_the_layer():
+    layer = SinusoidalPositions(dtype="float64")
+    found = ops.convert_to_numpy(layer(ops.zeros((1, 1, D), "float64"), start=np.array([4999])))
+    angles = 4999 / 10000 ** (np.arange(0, D, 2) / D)
+    expected = np.stack([np.sin(angles), np.cos(angles)], axis=-1).ravel()
+    np.testing.assert_allclose(found[0, 0], expected, rtol=0, atol=1e-11)

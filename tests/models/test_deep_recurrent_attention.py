@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_attention.models import Reinforced, build_deep_recurrent_attention
 from tests.models.training import ONE_STEP, check_a_step_changes_every_weight, each_way
-from tests.numerics import as_numpy, gradients_of_weights
+from tests.numerics import as_numpy, gradient, gradients_of_weights
 
 B, H, W, V, N, LOOKS, UNITS = 7, 15, 21, 5, 2, 3, 11
 SIZES = {"labels": V, "length": N, "num_glimpses": LOOKS, "size": 4, "scales": 2, "units": UNITS}
@@ -86,3 +86,23 @@ def test_bad_arguments_say_what_was_received():
         build(length=0)
     with pytest.raises(ValueError, match=r"multiples of coarse = 4, got 15 × 21"):
         build(coarse=4)
+
+
+def test_an_error_at_padding_costs_nothing():
+    """Both labels are wrong, and the second is padding: each pick is charged with one error."""
+    model, looks = build(), N * LOOKS
+    logits = np.zeros((1, N, V), "float32")
+    logits[..., 0] = 2
+    labels = ops.convert_to_tensor(np.array([[1, 2]]))
+    weight = ops.convert_to_tensor(np.array([[1.0, 0.0]], "float32"))
+
+    def loss(log_probabilities):
+        y_pred = {
+            "logits": ops.convert_to_tensor(logits),
+            "log_probabilities": log_probabilities,
+            "baseline": ops.zeros((1, looks)),
+        }
+        return model.compute_loss(y=labels, y_pred=y_pred, sample_weight=weight, training=False)
+
+    (slope,) = gradient(loss, np.zeros((1, looks), "float32"))
+    np.testing.assert_allclose(slope, np.ones((1, looks)), atol=1e-6)

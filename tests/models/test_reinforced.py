@@ -8,7 +8,7 @@ from keras import ops
 from keras_attention.layers import HardAttention
 from keras_attention.models import Reinforced
 from tests.models.training import ONE_STEP, XLA
-from tests.numerics import gradient
+from tests.numerics import assert_close, gradient
 from tests.training.test_losses import LABELS, LOGITS, crossentropies
 
 SLOTS, KINDS = 5, 3
@@ -112,6 +112,25 @@ def test_what_a_reinforced_model_needs_is_said():
         Reinforced(inputs, keras.layers.Dense(2)(inputs))
     with pytest.raises(ValueError, match="with baseline, distribution, logits, weights, got logi"):
         Reinforced(inputs, {"logits": inputs}, baseline="learned")
+
+
+def test_the_gradient_of_a_choice_by_hand():
+    """(ℓ − b) ∇ ln α_z − λ ∇H, with ∇H = −(ln α + 1)."""
+    model = compile_reinforced(reinforced(entropy_weight=0.5))
+    model.moving_loss.assign(0.25)
+    shares = np.array([[[0.3, 0.7]]])
+    picks = ops.convert_to_tensor(np.array([[[0.0, 1.0]]], "float32"))
+    logits = ops.convert_to_tensor(np.zeros((1, KINDS), "float32"))
+    labels = ops.convert_to_tensor(np.array([1]))
+
+    def loss(distribution):
+        y_pred = {"logits": logits, "weights": picks, "distribution": distribution}
+        return model.compute_loss(y=labels, y_pred=y_pred, training=False)
+
+    (slope,) = gradient(loss, shares)
+    expected = 0.5 * (np.log(shares) + 1)
+    expected[0, 0, 1] += (np.log(KINDS) - 0.25) / 0.7
+    assert_close(slope, expected, 1e-5)
 
 
 def test_the_picks_of_padding_count_for_nothing():

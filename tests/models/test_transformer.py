@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from keras import ops
 
 from keras_attention import models
 from keras_attention.layers.positions import POSITIONS
@@ -25,6 +26,7 @@ from tests.models.transformers import (
     sentences,
     stirred,
 )
+from tests.numerics import as_numpy
 
 # Positions
 
@@ -166,3 +168,21 @@ def test_more_slots_than_learned_positions():
     with pytest.raises(ValueError, match="slots must be at least 1, got 0"):
         models.encode(model, slots=0)
     models.encode(model, slots=11)
+
+
+# What it shows
+
+
+def test_the_weights_of_the_first_layer_come_first():
+    model, inputs = stirred(), sentences()
+    seen = called(models.attention(model), inputs)
+    encoder, decoder = model.get_layer("encoder"), model.get_layer("decoder")
+    context, target = (ops.convert_to_tensor(inputs[name]) for name in ("context", "target"))
+    x = encoder.get_layer("context_embedding")(context)
+    options = {"attention_mask": ops.not_equal(context, 0), "return_attention_scores": True}
+    _, first = encoder.get_layer("encoder_layer_1")(x, **options)
+    np.testing.assert_allclose(seen["encoder_self_attention"][0], as_numpy(first), atol=1e-6)
+    x = decoder.get_layer("target_embedding")(target)
+    block = decoder.get_layer("decoder_layer_1").self_attention
+    _, first = block(x, return_attention_scores=True)
+    np.testing.assert_allclose(seen["decoder_self_attention"][0], as_numpy(first), atol=1e-6)

@@ -66,9 +66,9 @@ def test_the_future_of_the_target_does_not_change_the_past(training):
 def test_every_dropout_drops_in_training_and_none_otherwise(dropouts):
     model, inputs = stirred(), sentences()
     # of the embedded tokens of both sides, and in each layer of two blocks there and three here
-    for training in (False, True):
+    for training, rate in ((False, 0.0), (True, 0.1)):  # 0.1 is the default of the builder
         called(model, inputs, training=training)
-        assert dropouts == [training] * (2 + 5 * LAYERS)
+        assert dropouts == [rate] * (2 + 5 * LAYERS)
         dropouts.clear()
 
 

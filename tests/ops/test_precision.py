@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_attention.ops import additive, cosine, dot, general, lookup, masked_softmax, scaled_dot
+from keras_attention.ops import (
+    additive,
+    cosine,
+    dot,
+    general,
+    lookup,
+    masked_softmax,
+    scaled_dot,
+    sinusoids,
+)
 from keras_attention.ops.precision import at_least, matmul, precise_dtype
 
 B, T, S, K = 2, 3, 5, 7
@@ -76,3 +85,12 @@ def test_a_compiled_sum_is_the_sum():
         return jax.vmap(lambda row: ops.sum((ops.eye(3) @ row) ** 2))(rows)
 
     np.testing.assert_allclose(jax.jit(squares)(rows), squares(rows), rtol=1e-6)
+
+
+@in_64_bits
+def test_positions_of_float64_are_as_exact_as_float64():
+    positions = np.array([3.0, 997.0, 4999.0])
+    angles = positions[:, None] / 10000 ** (np.arange(0, 14, 2) / 14)
+    expected = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(3, 14)
+    found = of_keras(lambda each: sinusoids(each, 14), positions)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)

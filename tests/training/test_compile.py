@@ -2,7 +2,14 @@ import keras
 import numpy as np
 import pytest
 
-from keras_attention.training import MaskedCrossentropy, WarmUp, compile_for_training, uses_xla
+from keras_attention.training import (
+    Adam,
+    MaskedCrossentropy,
+    Muon,
+    WarmUp,
+    compile_for_training,
+    uses_xla,
+)
 from tests.numerics import as_numpy
 
 V = 11  # words
@@ -33,6 +40,20 @@ def test_compiled_without_warm_up_adam_is_that_of_keras():
     assert {**ours, "name": 0} == {**theirs, "name": 0}
     assert model.loss.label_smoothing == 0
     assert model.jit_compile == uses_xla()
+
+
+@pytest.mark.parametrize("warm_up", [0, 3])
+@pytest.mark.parametrize(("name", "kind"), [("adam", Adam), ("muon", Muon)])
+def test_optimizer_and_weight_decay_are_those_that_were_chosen(name, kind, warm_up):
+    model = word_by_word()
+    compile_for_training(model, optimizer=name, weight_decay=0.2, warm_up=warm_up)
+    assert type(model.optimizer) is kind
+    assert model.optimizer.weight_decay == 0.2
+
+
+def test_an_unknown_optimizer_is_an_error():
+    with pytest.raises(ValueError, match="optimizer must be one of adam, muon, got 'sgd'"):
+        compile_for_training(word_by_word(), optimizer="sgd")
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu", "tpu"])
