@@ -24,7 +24,7 @@ from jax import lax
 from jax.experimental import pallas
 from jax.experimental.pallas import triton
 
-from keras_attention.ops.masks import UNREACHABLE
+from keras_attention.ops.masks import LOWEST
 from keras_attention.types import Array
 
 _SMALLEST = 16  # rows and columns of a product of matrices
@@ -55,6 +55,7 @@ def fused_lookup(
     if mask is None:
         mask = jnp.ones((1, 1, keys.shape[1]), "bool")
     mask = jnp.expand_dims(mask, 1) if mask.ndim == 2 else mask
+    mask = jnp.broadcast_to(mask, (*mask.shape[:2], keys.shape[1]))
     return _lookup((query, keys, values), factors, mask.astype("int8"))
 
 
@@ -101,7 +102,7 @@ def _gradients(query, keys, values, factors, gradient, mask, depth):
 def _weights(query, keys, mask, depth):
     """Return the weights (T, S), float32, 0 where the mask is."""
     scores = _product(query, keys, (1, 1)) / math.sqrt(depth)
-    scores = jnp.where(mask, scores, UNREACHABLE)
+    scores = jnp.where(mask, scores, LOWEST)
     shares = jnp.where(mask, jnp.exp(scores - jnp.max(scores, axis=1, keepdims=True)), 0.0)
     total = jnp.sum(shares, axis=1, keepdims=True)
     return shares / jnp.where(total > 0, total, 1.0)

@@ -24,6 +24,8 @@ from keras_attention.types import Array, Shape
 class _AttentionBlock(Residual):
     """Base of the three blocks: an attention layer inside a residual connection."""
 
+    part_names = ("attention",)
+
     def __init__(self, attention, norm_first=False, **kwargs):
         super().__init__(norm_first, **kwargs)
         if not isinstance(attention, (Attention, KerasMultiHeadAttention)):
@@ -60,11 +62,6 @@ class _AttentionBlock(Residual):
 
     def get_config(self):
         return {**super().get_config(), "attention": saved(self.attention)}
-
-    @classmethod
-    def from_config(cls, config):
-        attention = keras.saving.deserialize_keras_object(config["attention"])
-        return cls(**{**config, "attention": attention})
 
 
 def _together(query, batch):

@@ -15,6 +15,7 @@ from keras_attention.layers.base import (
     Attention,
     attend,
     both,
+    check_attends,
     check_policies,
     check_shapes,
     full_mask,
@@ -38,13 +39,11 @@ class AttentionCell(LayerWithParts):
             is a stack of cells.
     """
 
+    part_names = ("cell", "attention")
+
     def __init__(self, cell: keras.layers.Layer, attention: Attention, **kwargs: Any):
         super().__init__(**kwargs)
-        if not isinstance(attention, Attention):
-            raise ValueError(
-                "attention must be a layers.base.Attention, which attends step by step, "
-                f"got {attention!r}"
-            )
+        check_attends(attention)
         for part in attention._flatten_layers():
             dropout = getattr(part, "dropout", 0)
             if dropout:  # on some backends a loop cannot draw random numbers
@@ -163,14 +162,6 @@ class AttentionCell(LayerWithParts):
             "attention": saved(self.attention),
         }
 
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "AttentionCell":
-        parts = {
-            name: keras.saving.deserialize_keras_object(config[name])
-            for name in ("cell", "attention")
-        }
-        return cls(**{**config, **parts})
-
 
 @keras.saving.register_keras_serializable("keras_attention")
 class AttendThenRecur(AttentionCell):
@@ -259,6 +250,8 @@ class AttentionRNN(LayerWithParts):
     (2, 3, 13)
     """
 
+    part_names = ("cell",)
+
     def __init__(self, cell: AttentionCell, **kwargs: Any):
         super().__init__(**kwargs)
         if not isinstance(cell, AttentionCell):
@@ -316,8 +309,3 @@ class AttentionRNN(LayerWithParts):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "cell": saved(self.cell)}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "AttentionRNN":
-        cell = keras.saving.deserialize_keras_object(config["cell"])
-        return cls(**{**config, "cell": cell})

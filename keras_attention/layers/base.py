@@ -198,7 +198,7 @@ class ScoredAttention(Attention):
             mask = attention_mask
         elif attention_mask is not None:
             mask = mask[:, None] if len(attention_mask.shape) == 3 else mask
-            mask = ops.logical_and(mask, attention_mask)
+            mask = ops.where(mask, attention_mask, False)  # keeps a wrong dtype, to be refused
         return Memory(self.score.project(key), value, mask)
 
     def attend(
@@ -216,6 +216,19 @@ class ScoredAttention(Attention):
         if isinstance(config.get("score"), dict):
             config = {**config, "score": keras.saving.deserialize_keras_object(config["score"])}
         return cls(**config)
+
+
+def check_attends(attention: Any) -> None:
+    """Check that a part is an attention layer of this package.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not isinstance(attention, Attention):
+        raise ValueError(
+            "attention must be a layers.base.Attention, which attends step by step, "
+            f"got {attention!r}"
+        )
 
 
 def zeros_for_each(sequences: Array, width: int, dtype: str) -> Array:

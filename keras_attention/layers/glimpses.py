@@ -198,6 +198,8 @@ class GlimpseRNN(WeightedLayer):
         arXiv:1412.7755.
     """
 
+    part_names = ("network", "cell", "locator")
+
     def __init__(
         self,
         network: GlimpseNetwork,
@@ -307,14 +309,6 @@ class GlimpseRNN(WeightedLayer):
             "deviation": self.deviation,
             "seed": self.seed,
         }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "GlimpseRNN":
-        parts = {
-            name: keras.saving.deserialize_keras_object(config[name])
-            for name in ("network", "cell", "locator")
-        }
-        return cls(**{**config, **parts})
 
 
 def _sizes(cell: keras.layers.Layer) -> Sequence[int]:

@@ -51,7 +51,8 @@ class GRU(keras.layers.RNN):
     (2, 3, 4)
 
     References:
-        Cho et al. (2014), arXiv:1406.1078, equations (5) to (8), with the second bias, c, of cuDNN.
+        Cho et al. (2014), arXiv:1406.1078, equations (5) to (8), but as in cuDNN the reset gate
+        follows the product, r ⊙ (U h + c), and there is a second bias, c.
     """
 
     def __init__(

@@ -10,6 +10,7 @@ import keras
 
 from keras_attention.layers.base import Memory, ScoredAttention
 from keras_attention.ops import hard_lookup
+from keras_attention.ops.precision import precise_dtype
 from keras_attention.types import Array, Shape
 
 
@@ -70,7 +71,9 @@ class HardAttention(ScoredAttention):
         self.generator = keras.random.SeedGenerator(seed)
 
     def draw_noise(self, shape: Shape) -> Array:
-        return keras.random.uniform(shape, seed=self.generator)
+        # Half precision has so few numbers that many draws would be the same
+        dtype = precise_dtype(self.compute_dtype)
+        return keras.random.uniform(shape, dtype=dtype, seed=self.generator)
 
     def attend(
         self, query: Array, memory: Memory, state: list[Array], noise: Array | None = None

@@ -8,7 +8,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_attention.layers.base import Attention, Memory, attend, check_policies
+from keras_attention.layers.base import Attention, Memory, attend, check_attends, check_policies
 from keras_attention.layers.parts import saved, taken
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import project
@@ -54,13 +54,11 @@ class LuongAttention(WeightedLayer, Attention):
         translation, arXiv:1508.04025.
     """
 
+    part_names = ("attention",)
+
     def __init__(self, attention: Attention, units: int | None = None, **kwargs: Any):
         super().__init__(**kwargs)
-        if not isinstance(attention, Attention):
-            raise ValueError(
-                "attention must be a layers.base.Attention, which attends step by step, "
-                f"got {attention!r}"
-            )
+        check_attends(attention)
         if units is not None and units < 1:
             raise ValueError(f"units must be a positive integer, got {units}")
         self.attention, self.units = taken(attention), units
@@ -100,8 +98,3 @@ class LuongAttention(WeightedLayer, Attention):
     def get_config(self) -> dict[str, Any]:
         attention = saved(self.attention)
         return {**super().get_config(), "attention": attention, "units": self.units}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "LuongAttention":
-        attention = keras.saving.deserialize_keras_object(config["attention"])
-        return cls(**{**config, "attention": attention})

@@ -142,7 +142,7 @@ class MemoryTimes(keras.layers.Layer):
         shape = ops.shape(story)[:2]
         times = ops.broadcast_to(ops.arange(shape[1], dtype="int32")[None], shape)
         if training and self.noise > 0:
-            skipped = keras.random.uniform(shape, seed=self.random) < self.noise
+            skipped = keras.random.uniform(shape, dtype="float32", seed=self.random) < self.noise
             times = times + ops.cumsum(ops.cast(skipped, "int32"), axis=1)
         return ops.minimum(times, self.length - 1)
 

@@ -9,7 +9,7 @@ import keras
 from keras import ops
 
 from keras_attention.layers.weights import PreciseOrthogonal, WeightedLayer
-from keras_attention.ops import addressing
+from keras_attention.ops import addressing, masked_softmax
 from keras_attention.ops.addressing import Address
 from keras_attention.ops.precision import precise_dtype
 from keras_attention.types import Array, Shape
@@ -202,7 +202,7 @@ class NTMCell(WeightedLayer):
         memory = ops.full((1, self.rows * self.width), 1e-6)
         if self.learned_memory:
             memory = self.first_memory
-        weights = ops.reshape(ops.softmax(self.first_places), (1, -1))
+        weights = ops.reshape(masked_softmax(self.first_places), (1, -1))
         core = [ops.zeros((1, self.units))] * (2 if self.controller == "lstm" else 0)
         states = [*core, memory, ops.tanh(self.first_reads), weights]
         states = [ops.cast(state, self.compute_dtype) for state in states]

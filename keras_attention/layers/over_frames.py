@@ -35,6 +35,8 @@ class OverFrames(LayerWithParts):
     (2, 3, 35)
     """
 
+    part_names = ("layer",)
+
     def __init__(self, layer: keras.layers.Layer, **kwargs: Any):
         super().__init__(**kwargs)
         self.layer = taken(layer)
@@ -56,8 +58,3 @@ class OverFrames(LayerWithParts):
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "layer": saved(self.layer)}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "OverFrames":
-        layer = keras.saving.deserialize_keras_object(config["layer"])
-        return cls(**{**config, "layer": layer})

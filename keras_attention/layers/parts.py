@@ -4,7 +4,7 @@ Dense(float32) → quantize → Dense(int8 and a scale) → save → load → De
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 
@@ -17,7 +17,19 @@ class LayerWithParts(keras.layers.Layer):
 
     `compute_output_shape`, where a layer has it, is the shape of the first output, for layers that
     contain this one, such as `keras.layers.TimeDistributed`.
+
+    Attributes:
+        part_names: the arguments that are layers, which `from_config` makes again.
     """
+
+    part_names: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        parts = {
+            name: keras.saving.deserialize_keras_object(config[name]) for name in cls.part_names
+        }
+        return super().from_config({**config, **parts})
 
     def compute_output_spec(self, *args: Any, **kwargs: Any) -> Any:
         # Trace `call`: Keras would take `compute_output_shape` for the shape of all outputs.

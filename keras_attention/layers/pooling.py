@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_attention.layers.base import Attention, Memory, full_mask
 from keras_attention.ops import uniform_weights
-from keras_attention.ops.masks import UNREACHABLE
+from keras_attention.ops.masks import LOWEST
 from keras_attention.ops.precision import at_least, precise_dtype
 from keras_attention.types import Array
 
@@ -73,7 +73,7 @@ class Pooling(Attention):
         """
         dtype = precise_dtype(value)
         if self.mode == "max" and 0 not in value.shape:  # nothing has no maximum
-            seen = ops.where(mask[..., None], ops.cast(value, dtype), UNREACHABLE)
+            seen = ops.where(mask[..., None], ops.cast(value, dtype), LOWEST)
             largest = ops.cast(seen == ops.max(seen, axis=1, keepdims=True), dtype)
             largest = ops.where(mask[..., None], largest, 0.0)
             return largest / at_least(ops.sum(largest, axis=1, keepdims=True), 1.0)

@@ -107,8 +107,8 @@ class LearnedPositions(_Positions, EmbeddingLayer):
     """Add a learned vector to each token by its position, up to a maximum length.
 
     Section 3.5 of Vaswani et al. (2017), table 3, row E: about as good as the sinusoids, up to the
-    longest sentence seen in training. Tokens beyond the last position get its vector, which happens
-    only with `start`.
+    longest sentence seen in training. Tokens beyond the last position get its vector: with `start`,
+    and where T is unknown when a program is traced.
 
     Args:
         length: number of positions, at least the length of the longest sentence.

@@ -12,6 +12,7 @@ import keras
 from keras import ops
 
 from keras_attention import menu
+from keras_attention.layers.parts import saved, taken
 from keras_attention.layers.weights import WeightedLayer
 from keras_attention.ops import project, scores
 from keras_attention.ops.precision import precise
@@ -34,7 +35,6 @@ class Score(keras.layers.Layer):
             are written with Q and K, the widths of query and keys, and with the names of the
             score's own sizes.
         same_width: whether query and keys must have the same width.
-        users: number of attention layers that have this score; it is saved once for all of them.
 
     Call arguments:
         query: (B, T, Q).
@@ -293,12 +293,13 @@ class FunctionScore(Score):
 
     def __init__(self, function: Callable[..., Array], **kwargs: Any):
         super().__init__(**kwargs)
-        self.function = function
+        self.function = taken(function) if isinstance(function, keras.layers.Layer) else function
 
     def build(self, query_shape: Shape, keys_shape: Shape) -> None:
         super().build(query_shape, keys_shape)
         if isinstance(self.function, keras.layers.Layer) and not self.function.built:
-            self.function.build(query_shape, keys_shape)
+            shapes = query_shape, keys_shape
+            self.function(*(keras.KerasTensor(shape, self.compute_dtype) for shape in shapes))
 
     def compare(self, query: Array, projected: Array) -> Array:
         return precise(self.function(query, projected))
@@ -309,8 +310,7 @@ class FunctionScore(Score):
                 "a score function to save must be registered with "
                 f"keras.saving.register_keras_serializable, got {self.function!r}"
             )
-        function = keras.saving.serialize_keras_object(self.function)
-        return {**super().get_config(), "function": function}
+        return {**super().get_config(), "function": saved(self.function)}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "FunctionScore":
@@ -342,5 +342,7 @@ def make_score(score: str | Callable[..., Array], dtype: Any = None) -> Score:
 
 
 def _is_registered(function):
+    if not hasattr(function, "__name__"):  # such as `functools.partial`
+        return False
     name = keras.saving.get_registered_name(function)
     return keras.saving.get_registered_object(name) is function

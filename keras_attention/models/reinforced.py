@@ -48,10 +48,10 @@ class Reinforced(keras.Model):
         **kwargs: as for `keras.Model`.
 
     Call arguments of `fit` and `evaluate`:
-        y: labels (B,) or (B, T), integers.
+        y: labels (B,), (B, 1) or (B, T), integers.
         sample_weight: weights of the labels, of the same shape, or (B,) or (B, 1), of the examples;
             0 for padding. If there is one pick per label, picks at padding do not count; with
-            "log_probabilities" all picks count.
+            "log_probabilities" all picks of an example count that has a label.
 
     `compile` takes no loss; metrics receive the labels and the logits.
 
@@ -110,6 +110,8 @@ class Reinforced(keras.Model):
         if self.loss is not None:
             message = "Reinforced has a loss of its own; compile it without one"
             raise ValueError(f"{message}, got {self.loss!r}")
+        if len(y.shape) == len(y_pred["logits"].shape):  # a column, as in Keras' data sets
+            y = ops.squeeze(y, axis=-1)
         sample_weight = _of_labels(sample_weight, y)
         losses = _sums(_crossentropies(y, y_pred["logits"]), sample_weight)
         costs = (
@@ -128,6 +130,8 @@ class Reinforced(keras.Model):
         surrogate = surrogate + _sums(reinforce(costs, chosen, ops.stop_gradient(baseline)))
         if training and self.baseline == "moving":
             self.moving_loss.assign(0.9 * self.moving_loss + 0.1 * ops.mean(costs))
+        if sample_weight is not None:
+            surrogate = surrogate * _has_labels(sample_weight)
         # The surrogate only gives a gradient; its value means nothing and is subtracted.
         total = ops.mean(losses + surrogate - ops.stop_gradient(surrogate))
         return total + sum(self.losses)
@@ -173,6 +177,12 @@ def _of_labels(sample_weight, labels):
             f"{tuple(sample_weight.shape)}"
         )
     return ops.broadcast_to(sample_weight, ops.shape(labels))
+
+
+def _has_labels(sample_weight):
+    """Return 1 for each example with a label that counts, else 0, (B,)."""
+    counts = ops.not_equal(sample_weight, 0)
+    return ops.cast(ops.any(counts, axis=1) if len(counts.shape) == 2 else counts, "float32")
 
 
 def _counted(sample_weight, picks):

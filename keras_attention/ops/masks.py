@@ -9,7 +9,8 @@ from keras import ops
 from keras_attention.ops.precision import precise
 from keras_attention.types import Array
 
-UNREACHABLE = -1e9  # below any score of a network, yet finite, so that no NaN arises
+LOWEST = -3e38  # below any score, whatever its temperature, yet finite, so that no NaN arises
+UNREACHABLE = -1e9  # the logarithm of no probability: sums of several are finite, too
 
 
 def padding_mask(ids: Array) -> Array:
@@ -97,7 +98,7 @@ def masked_softmax(
     if 0 in scores.shape:  # no backend takes the maximum of nothing
         return scores
     if mask is not None:
-        scores = ops.where(mask, scores, UNREACHABLE)
+        scores = ops.where(mask, scores, LOWEST)
     if temperature != 1.0:  # a small one must not make the largest score infinite
         peak = ops.stop_gradient(ops.max(scores, axis=axis, keepdims=True))
         scores = (scores - peak) / temperature

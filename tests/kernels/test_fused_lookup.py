@@ -175,3 +175,11 @@ def test_is_taken_only_where_it_is_faster(monkeypatch):
     monkeypatch.setattr(keras.distribution, "distribution", lambda: "several devices")
     Device.compute_capability = "9.0"
     assert kernel_for_lookup(64, 64, "bfloat16") is None
+
+
+def test_a_mask_of_one_column_is_one_for_all_keys():
+    query, keys, values, _ = (jnp.asarray(each, "float32") for each in inputs(keys=11))
+    mask = jnp.arange(T)[None, :, None] < 7
+    whole = jnp.broadcast_to(mask, (1, T, 11))
+    found = fused_lookup(query, keys, values, mask)
+    np.testing.assert_array_equal(found, fused_lookup(query, keys, values, whole))

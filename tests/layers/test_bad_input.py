@@ -23,6 +23,7 @@ def memory():
 
 MAKE = {
     "memory": memory,
+    "location": lambda: layers.ContextSensitiveMemory("location"),
     "additive": lambda: layers.AdditiveAttention(UNITS),
     "hopfield": layers.Hopfield,
     "local_m": lambda: layers.MonotonicLocalAttention(1, "general"),

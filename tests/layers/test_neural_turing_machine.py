@@ -157,6 +157,10 @@ def test_heads_start_at_random_places_that_are_learned():
     np.testing.assert_allclose(places.sum(-1), 1, rtol=1e-5)
     assert (places.std(-1) > 0.02).all()
     np.testing.assert_array_equal(places[0], places[1])
+    with keras.src.backend.AutocastScope("bfloat16"):  # as Keras' RNN calls it
+        *_, weights = build().get_initial_state(B)
+    sums = as_numpy(weights).reshape(B, READS + WRITES, ROWS).sum(-1)
+    np.testing.assert_allclose(sums, 1, atol=1e-6)
     *_, focused = build(focus=1000.0).get_initial_state(B)
     assert as_numpy(focused).reshape(B, -1, ROWS).max(-1).min() > 0.9
 

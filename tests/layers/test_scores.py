@@ -1,3 +1,5 @@
+from functools import partial
+
 import keras
 import numpy as np
 import pytest
@@ -181,9 +183,25 @@ def test_a_layer_of_ones_own_is_a_score_whose_weights_are_those_of_the_attention
     assert [tuple(w.shape) for w in twin.trainable_weights] == [()]
 
 
-def test_a_shared_score_is_shared_by_a_loaded_model_too(tmp_path):
+def test_a_layer_with_a_build_of_keras_own_is_a_score():
+    class Nearness(keras.layers.Layer):
+        def call(self, query, keys):
+            return -ops.abs(query[:, :, :1] - ops.swapaxes(keys[:, :, :1], 1, 2))
+
     query, keys = inputs()
-    score = scores.AdditiveScore(UNITS)
+    assert tuple(ContextSensitiveMemory(Nearness())(query, keys).shape) == (B, T, K)
+
+
+def test_a_function_without_a_name_cannot_be_saved():
+    layer = ContextSensitiveMemory(partial(formulas.dot))
+    with pytest.raises(ValueError, match="must be registered"):
+        layer.get_config()
+
+
+@pytest.mark.parametrize("make", [lambda: scores.AdditiveScore(UNITS), lambda: Difference()])
+def test_a_shared_score_is_shared_by_a_loaded_model_too(make, tmp_path):
+    query, keys = inputs()
+    score = make()
     queries, memory = keras.Input((None, Q)), keras.Input((None, K))
     read = ContextSensitiveMemory(score, value_dim=Q)(queries, memory)
     model = keras.Model([queries, memory], ContextSensitiveMemory(score)(read, memory))

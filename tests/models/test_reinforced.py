@@ -102,6 +102,18 @@ def test_a_reinforced_model_survives_saving(tmp_path, baseline):
     loaded.fit(inputs, labels, verbose=0)
 
 
+def test_labels_in_a_column_cost_as_much_as_labels_in_a_row():
+    costs = []
+    for column in (False, True):
+        model = compile_reinforced(reinforced(cost="errors"))
+        inputs, labels = flagged_slots(64)
+        keras.utils.set_random_seed(0)
+        model.set_weights([np.ones(weight.shape) for weight in model.weights])
+        model.train_on_batch(inputs, labels[:, None] if column else labels)
+        costs.append(float(model.moving_loss))
+    assert 0 < costs[1] == pytest.approx(costs[0])
+
+
 def test_what_a_reinforced_model_needs_is_said():
     with pytest.raises(ValueError, match="baseline must be one of moving, learned, got 'mean'"):
         reinforced("mean")
@@ -173,3 +185,19 @@ def test_a_weight_for_each_example_is_one_for_each_of_its_labels():
         ValueError, match="has a loss of its own; compile it without one, got 'mse'"
     ):
         model.fit(inputs, labels, verbose=0)
+
+
+def test_an_example_of_weight_0_teaches_nothing():
+    model = compile_reinforced(reinforced(entropy_weight=0.5))
+    picks = ops.convert_to_tensor(np.array([[[0.0, 1.0]], [[1.0, 0.0]]], "float32"))
+    logits = ops.convert_to_tensor(np.zeros((2, KINDS), "float32"))
+
+    def loss(distribution):
+        y_pred = {"logits": logits, "weights": picks, "distribution": distribution}
+        weight = ops.convert_to_tensor(np.array([1.0, 0.0], "float32"))
+        labels = ops.convert_to_tensor(np.array([1, 2]))
+        return model.compute_loss(y=labels, y_pred=y_pred, sample_weight=weight, training=False)
+
+    (slope,) = gradient(loss, np.array([[[0.3, 0.7]], [[0.9, 0.1]]]))
+    assert (slope[0] != 0).all()
+    np.testing.assert_array_equal(slope[1], 0)

@@ -64,6 +64,14 @@ def test_weights_sum_to_one_or_to_zero_where_there_is_nothing():
     np.testing.assert_allclose(sums, mask.any(-1).astype(float), atol=1e-6)
 
 
+def test_what_is_masked_takes_no_weight_however_low_or_flat_the_scores_are():
+    mask = ops.convert_to_tensor([[True, True, False]])
+    low = ops.convert_to_tensor([[-2e9, -3e9, 5.0]])
+    assert_close(masked_softmax(low, mask), [[1, 0, 0]])
+    flat = masked_softmax(ops.ones((1, 3)), mask, temperature=1e9)
+    assert_close(flat, [[0.5, 0.5, 0]])
+
+
 def test_the_note_s_worked_example():
     # 112/8 = 14 and 96/8 = 12, so 0.88 and 0.12
     weights = to_numpy(masked_softmax(ops.convert_to_tensor([14.0, 12.0])))
