@@ -182,3 +182,13 @@ def test_the_distribution_is_handed_on_by_layers_around_it():
         assert tuple(picks.shape) == tuple(distribution.shape) == (B, T, S)
         np.testing.assert_array_equal(as_numpy(picks).max(-1), 1)
         np.testing.assert_allclose(as_numpy(distribution).sum(-1), 1, rtol=1e-6)
+
+
+def test_noise_has_the_precision_of_float32_at_least():
+    before = keras.config.floatx()
+    keras.config.set_floatx("bfloat16")
+    try:
+        noise = HardAttention("dot", seed=0).draw_noise((1, 1, 5))
+    finally:
+        keras.config.set_floatx(before)
+    assert keras.backend.standardize_dtype(noise.dtype) == "float32"
