@@ -239,7 +239,9 @@ def peak(raw):
 
 def shares_of_peak(raw, bar=None, of=OURS):
     """Return the share of the peak that this package reaches, over all places and over tokens."""
-    found = next(iter(raw["measured"].values()))[of]
+    found = next(iter(raw["measured"].values())).get(of)
+    if not found:  # a page may hold what was measured without it
+        return []
     shares = {
         kind: [100 * found[kind] / seconds / peak(raw) for seconds in found["seconds"]]
         for kind in ("operations", "useful_operations")
