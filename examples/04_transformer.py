@@ -109,8 +109,8 @@ for name, each in (("as they are", scores), ("divided by 8", scores / np.sqrt(64
 # The product of two vectors of $d$ random numbers grows like $\sqrt d$. Undivided, the softmax
 # has made up its mind before anything is learned, and its derivative
 # ($\alpha_1 \alpha_2$ for two keys) is nearly 0, so learning is slow. In [notebook
-# 1](01_context_sensitive_memory.ipynb) the undivided score found 61 % of the answers in the steps in
-# which the divided one found 99 %.
+# 1](01_context_sensitive_memory.ipynb) the undivided score found less than two thirds of the answers
+# in the steps in which the divided one found 99 %.
 #
 # The lecture gives the recipe of multi-head attention in five steps: (1) take the sentence;
 # (2) embed its words, which gives $X$; (3) multiply $X$, or in every layer but the first the output

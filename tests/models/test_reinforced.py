@@ -179,7 +179,11 @@ def test_a_weight_for_each_example_is_one_for_each_of_its_labels():
     )
     assert by_label == pytest.approx(by_example) == pytest.approx(by_column)
     with pytest.raises(ValueError, match=r"must have the shape of the labels .* got \(3, 2\)"):
-        model.compute_loss(y=ops.zeros((3, 3)), y_pred={}, sample_weight=ops.zeros((3, 2)))
+        model.compute_loss(
+            y=ops.zeros((3, 3)),
+            y_pred={"logits": ops.zeros((3, 3, 5))},
+            sample_weight=ops.zeros((3, 2)),
+        )
     model.compile("sgd", "mse")
     with pytest.raises(
         ValueError, match="has a loss of its own; compile it without one, got 'mse'"
