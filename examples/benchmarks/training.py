@@ -333,7 +333,7 @@ def draw(raw, figure):
     for panel, (condition, by_name) in zip(panels, raw["measured"].items(), strict=False):
         values = {_whole_name(name): rates(found) for name, found in by_name.items()}
         bars(panel, values, {name for name in values if name.startswith(OURS)})
-        panel.set_title(condition, fontsize=10, loc="left")
+        panel.set_title(condition.replace(", ", ",\n", 1), fontsize=10, loc="left")
     for panel in panels[count:]:
         panel.set_visible(False)
     finish(figure, "real target tokens a second, more is better")

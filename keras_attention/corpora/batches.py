@@ -163,7 +163,7 @@ class Batches:
         longest = np.maximum(*lengths)
         fits = longest <= LONGEST
         if len(pairs) and not (fits.any() if leave_out_long else fits.all()):
-            row = longest.argmax()
+            row = int(longest.argmax())
             is_context = lengths[0][row] == longest[row]
             raise ValueError(
                 f"a sentence has at most {LONGEST} tokens, got {longest[row]} in "

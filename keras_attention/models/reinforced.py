@@ -110,8 +110,7 @@ class Reinforced(keras.Model):
         if self.loss is not None:
             message = "Reinforced has a loss of its own; compile it without one"
             raise ValueError(f"{message}, got {self.loss!r}")
-        if len(y.shape) == len(y_pred["logits"].shape):  # a column, as in Keras' data sets
-            y = ops.squeeze(y, axis=-1)
+        y = _without_column(y, y_pred["logits"])
         sample_weight = _of_labels(sample_weight, y)
         losses = _sums(_crossentropies(y, y_pred["logits"]), sample_weight)
         costs = (
@@ -159,6 +158,11 @@ class Reinforced(keras.Model):
             "entropy_weight": self.entropy_weight,
             "cost": self.cost,
         }
+
+
+def _without_column(labels, logits):
+    """Return labels without a last axis of 1, with which Keras' data sets have them."""
+    return ops.squeeze(labels, axis=-1) if len(labels.shape) == len(logits.shape) else labels
 
 
 def _of_labels(sample_weight, labels):
