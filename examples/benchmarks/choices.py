@@ -100,13 +100,11 @@ def figures(raw):
             return held(f"tokens a second, {what}, {model}", ratios(one, other), "×")
 
         if (SHAPES, WITH_XLA) in speed:
-            for condition in (SHAPES, LONGEST):
+            for condition, what in (
+                (SHAPES, "XLA in few shapes against none in any"),
+                (LONGEST, f"XLA against none, {LONGEST}"),
+            ):
                 compiled, plain = speed[condition, WITH_XLA], speed[condition, OURS]
-                what = (
-                    "XLA in few shapes against none in any"
-                    if condition == SHAPES
-                    else (f"XLA against none, {condition}")
-                )
                 result.append(against(what, compiled, plain))
         result += [
             against("mixed_bfloat16 against float32", speed[SHAPES, BFLOAT16], main),

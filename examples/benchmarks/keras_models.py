@@ -165,21 +165,11 @@ class Recipe(ThisPackage):
     def build(self):
         """Build and compile."""
         from keras_attention import runs
-        from keras_attention.training import compile_for_training
 
         settings = self.settings = runs.Settings(model="transformer", **self.sizes)
         words = range(self.sizes["vocabulary"])
         model = runs.build(settings, words, words)
-        compile_for_training(
-            model,
-            settings.learning_rate,
-            warm_up=settings.warm_up,
-            decay_steps=settings.epochs * settings.steps,
-            label_smoothing=settings.label_smoothing,
-            weight_decay=settings.weight_decay,
-            optimizer=settings.optimizer,
-            jit_compile=self.jit_compile,
-        )
+        runs.compile_model(model, settings, jit_compile=self.jit_compile)
         return model
 
     def dataset(self, context_ids, target_ids, condition):

@@ -32,6 +32,7 @@ TORCH_COMPILED = "PyTorch bfloat16, compiled"
 WITH_XLA, BFLOAT16, RECIPE = "with XLA", "mixed_bfloat16", "as `train` does"
 DROPPED_BFLOAT16 = "mixed_bfloat16, with dropout"
 RETURNED = "freed memory given back"
+SAME = "the same batches"  # how the names of such conditions begin
 MULTIPLY = "matrix product"
 IMPLEMENTATIONS = {  # the module, the class, and what it takes beside what all take
     OURS: ("keras_models", "ThisPackage", {}),
@@ -62,9 +63,6 @@ def with_or_without_xla(contestants):
 
     has_both = keras.backend.backend() == "tensorflow" and not uses_xla()
     return [name for name in contestants if has_both or name != WITH_XLA]
-
-
-SAME = "the same batches"
 
 
 def conditions_of(options, pool, batch_sizes):

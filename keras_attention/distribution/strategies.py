@@ -104,8 +104,8 @@ class Distribution:
             raise ValueError(
                 f"the target vocabulary must be a multiple of the {self.vocabulary_shards} devices "
                 f"that share it (--shard-vocabulary), got {size} tokens; of words --vocabulary "
-                f"{size - size % self.vocabulary_shards} fits, and of pieces of words, of which "
-                "fewer than asked for may be learned, try some"
+                f"{size - size % self.vocabulary_shards} fits; of pieces of words fewer than asked "
+                "for may be learned, so try other numbers"
             )
 
     def check_same(self, config: dict[str, Any]) -> None:

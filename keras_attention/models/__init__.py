@@ -16,7 +16,6 @@ from keras_attention.models.deep_recurrent_attention import build_deep_recurrent
 from keras_attention.models.inference import (
     Step,
     attention,
-    check_slots,
     encode,
     most_tokens,
     step,
@@ -60,7 +59,6 @@ __all__ = [
     "encode",
     "initial_state",
     "memory_hops",
-    "check_slots",
     "most_tokens",
     "set_linear",
     "step",

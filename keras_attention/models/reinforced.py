@@ -161,7 +161,7 @@ class Reinforced(keras.Model):
 
 
 def _without_column(labels, logits):
-    """Return labels without a last axis of 1, with which Keras' data sets have them."""
+    """Return labels (B,) or (B, T) without the last axis of 1 that Keras' data sets give them."""
     return ops.squeeze(labels, axis=-1) if len(labels.shape) == len(logits.shape) else labels
 
 

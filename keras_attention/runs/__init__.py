@@ -20,6 +20,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "builder_of",
             "check_model",
             "check_no_run",
+            "compile_model",
             "ensure",
             "read_settings",
             "train",

@@ -373,6 +373,26 @@ def build(
     return build_model(builder_of(settings, context_vocabulary, target_vocabulary))
 
 
+def compile_model(model: keras.Model, settings: Settings, **options: Any) -> None:
+    """Compile a model with the loss, the optimizer and the learning rate of some settings.
+
+    Args:
+        model: what `build` returns.
+        settings: `Settings`.
+        **options: other arguments of `keras_attention.training.compile_for_training`.
+    """
+    compile_for_training(
+        model,
+        settings.learning_rate,
+        warm_up=settings.warm_up,
+        decay_steps=settings.epochs * settings.steps if settings.decay else None,
+        label_smoothing=settings.label_smoothing,
+        weight_decay=settings.weight_decay,
+        optimizer=settings.optimizer,
+        **options,
+    )
+
+
 def builder_of(
     settings: Settings, context_vocabulary: Sequence, target_vocabulary: Sequence
 ) -> dict[str, Any]:
@@ -403,16 +423,8 @@ def _begin(settings, vocabularies, checkpoint, distribution, jit_compile):
 
     with distribution.scope():
         model = build(settings, *vocabularies)
-        compile_for_training(
-            model,
-            settings.learning_rate,
-            warm_up=settings.warm_up,
-            decay_steps=settings.epochs * settings.steps if settings.decay else None,
-            label_smoothing=settings.label_smoothing,
-            weight_decay=settings.weight_decay,
-            optimizer=settings.optimizer,
-            crossentropy=distribution.crossentropy,
-            jit_compile=jit_compile,
+        compile_model(
+            model, settings, crossentropy=distribution.crossentropy, jit_compile=jit_compile
         )
     if checkpoint.epochs:
         distribution.restore(model, read)

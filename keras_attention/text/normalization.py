@@ -101,7 +101,7 @@ def normalized_words(sentence: str) -> list[str]:
 
 
 def caseless(sentence: str) -> str:
-    """Return a sentence for comparisons: normalised, or in lower case if not all are Latin letters.
+    """Return a sentence for comparisons: normalised; in lower case if it has other letters as well.
 
     Example:
     >>> caseless("¿Todavía está en casa?"), caseless("Он видит дом.")
