@@ -13,7 +13,7 @@ from examples.benchmarks import flops
 LEARNING_RATE, DROPOUT = 5e-4, 0.0
 LABEL_SMOOTHING = {"rnn": 0.0, "transformer": 0.1}
 
-# How this package can make batches; its rivals pad to the longest. `SORTED` ones all have alike.
+# How this package can make batches; its rivals pad to the longest. `SORTED` are the same for all.
 TO_SHAPES, TO_THE_LONGEST, SORTED = "to shapes", "to the longest", "sorted, to the longest"
 BY_TOKENS, IN_MEMORY = "by tokens", "in memory"
 
