@@ -4,9 +4,11 @@ The subpackages and modules, in reading order; each imports only those above it:
 
 - `types`: the types that signatures name, arrays and shapes.
 - `menu`: the options that are chosen by name, such as the scores, listed without Keras.
+- `cores`: how many cores this process may use.
 - `ops`: the mathematics, pure functions over `keras.ops`: masks, scores, soft, hard and local
   lookups, attention with a state, CTC, and the sinusoids of positions.
-- `kernels`: a lookup on a GPU and a step of Adam as one kernel each.
+- `kernels`: what is faster on some devices: a lookup and a step of Adam as one kernel each, and
+  training steps that divide a batch among cores.
 - `layers`: thin Keras layers over `ops`: the context-sensitive memory with a choice of scores, and
   every other attention; decoder cells that attend; the blocks of a Transformer.
 - `models`: one paper or tutorial per file: `build_rnn_attention`, `build_bilstm_attention`,
@@ -60,6 +62,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "attributions",
         "cli",
         "compiling",
+        "cores",
         "corpora",
         "decoding",
         "distribution",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from examples.benchmarks import machine
+from keras_attention.cores import count_of_cores
 
 SPECIAL_IDS = (0, 2, 3)  # padding, [START] and [END], which CTranslate2 adds itself
 
@@ -42,7 +42,7 @@ class CTranslate2:
             str(folder),
             device="cuda" if on_gpu else "cpu",
             compute_type=compute_type,
-            inter_threads=1 if on_gpu else machine.cores(),
+            inter_threads=1 if on_gpu else count_of_cores(),
             intra_threads=1,
         )
         source, target = (

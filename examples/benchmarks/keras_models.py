@@ -99,8 +99,11 @@ class ThisPackage(_Trainer):
         dropout=DROPOUT,
         **named,
     ):
+        from keras_attention.cli.threads import one_thread_an_operation
         from keras_attention.training import uses_xla
 
+        if jit_compile is None:
+            one_thread_an_operation()  # as `train` does
         self.jit_compile = uses_xla() if jit_compile is None else jit_compile
         self.dtype_policy, self.dropout = dtype_policy, dropout
         super().__init__(*common, **named)

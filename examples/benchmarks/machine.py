@@ -1,12 +1,13 @@
 """The machine: what it is, what memory a process has, how fast it multiplies matrices."""
 
 import importlib.metadata
-import os
 import platform
 import time
 from pathlib import Path
 
 import numpy as np
+
+from keras_attention.cores import count_of_cores
 
 PACKAGES = (
     *("keras", "tensorflow", "jax", "keras-hub", "torch", "ctranslate2", "onnxruntime", "numpy"),
@@ -29,19 +30,13 @@ def described(backend):
         except importlib.metadata.PackageNotFoundError:
             continue
     return {
-        "cores": cores(),
+        "cores": count_of_cores(),
         "processor": _processor(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "backend": backend,
         "versions": versions,
     }
-
-
-def cores():
-    """Return how many cores this process may use."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    return len(allowed(0)) if allowed else os.cpu_count()
 
 
 def device():

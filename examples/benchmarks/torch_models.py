@@ -16,6 +16,7 @@ from examples.benchmarks import batches as on_batches
 from examples.benchmarks import machine
 from examples.benchmarks.batches import DROPOUT, LABEL_SMOOTHING, LEARNING_RATE
 from keras_attention.cli.heap import keep_freed_memory
+from keras_attention.cores import count_of_cores
 
 
 class RNN(nn.Module):
@@ -125,7 +126,7 @@ class PyTorch:
 
     def __init__(self, kind, sizes, pool, conditions, bfloat16=False, compiled=False):
         keep_freed_memory()  # as all contestants do
-        torch.set_num_threads(machine.cores())
+        torch.set_num_threads(count_of_cores())
         torch.set_float32_matmul_precision("high")  # on a GPU TF32, which JAX has by default
         torch.manual_seed(0)
         self.kind, self.sizes = kind, sizes

@@ -134,12 +134,11 @@ def measure(
     }
     jobs = [Job(name, "train", (name,)) for name in conditions]
     jobs += [Job(MULTIPLY, "multiply", (peak_in,)), *also]
-    multipliers = {ours, next((name for name in there if NEEDS.get(name) == "PyTorch"), ours)}
 
     def can_do(name, job):
         if job in also:
             return name == ours
-        return name in multipliers if job.name == MULTIPLY else can(name, job.name)
+        return job.name == MULTIPLY or can(name, job.name)
 
     with started(there) as workers:
         elsewhere = on_other_devices(workers, ours)
@@ -199,7 +198,8 @@ def measure_by_length(options, progress, pool, contestants, everywhere, alike, b
     contestants = with_or_without_xla(contestants)
 
     def can(name, condition):
-        is_same = condition.startswith(SAME) and "third" not in condition
+        found = conditions[condition]
+        is_same = found.batched == batches.SORTED and len(found.rows) == len(ids[0])
         return name in everywhere or condition == main or (is_same and name in alike)
 
     return measure(options, progress, model, contestants, conditions, sizes, ids, can=can)

@@ -140,6 +140,8 @@ def _train(arguments, processes):
 def _run(arguments, distribution):
     from keras_attention import corpora, runs
     from keras_attention.cli.heap import keep_freed_memory
+    from keras_attention.cli.threads import one_thread_an_operation
+    from keras_attention.runs.run import LOOPS
 
     keep_freed_memory()
     out, resume = arguments["out"], arguments["resume"]
@@ -153,6 +155,8 @@ def _run(arguments, distribution):
     settings = runs.Settings(**{**before, **given})
     runs.check_model(settings)
     distribution.check_batch_size(settings)
+    if distribution.engine is None and not arguments["jit_compile"] and settings.model not in LOOPS:
+        one_thread_an_operation()  # what XLA compiles, or several devices compute, is not divided
     corpus = arguments["corpus"] or sources.get("corpus") or "spa-eng"
     validation = arguments["validation"] or sources.get("validation")
     pairs = corpora.load(corpus)

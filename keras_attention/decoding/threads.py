@@ -1,10 +1,11 @@
 """Threads that compute a batch each: the operations of decoding are too small for all cores."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+from keras_attention.cores import count_of_cores
 
 MOST_THREADS = 8  # each has a batch in memory
 FEWEST_ROWS = 8  # of a batch that is made smaller for the sake of the threads
@@ -12,8 +13,7 @@ FEWEST_ROWS = 8  # of a batch that is made smaller for the sake of the threads
 
 def count_of_threads() -> int:
     """Return how many threads have a core, at most 8."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    return min(len(allowed(0)) if allowed else os.cpu_count() or 1, MOST_THREADS)
+    return min(count_of_cores(), MOST_THREADS)
 
 
 def size_of_batches(count: int, most: int) -> int:

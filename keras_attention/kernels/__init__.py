@@ -1,12 +1,17 @@
-"""What a device computes in one kernel, where `keras.ops` would become many.
+"""What a device computes in another way than `keras.ops` say, since it is faster there.
 
 - `kernel_for_lookup`: the kernel of a lookup, where there is one and it is faster.
 - `kernel_for_adam`: likewise that of a step of Adam.
+- `kernel_for_steps`: training steps that divide batches, not operations, among the cores.
 
 Here stands the only code of layers, training and decoding that knows a backend. Nothing depends on
 it: whatever has a kernel is computed without one elsewhere, with the same result.
 """
 
-from keras_attention.kernels.choice import kernel_for_adam, kernel_for_lookup
+from keras_attention.kernels.choice import (
+    kernel_for_adam,
+    kernel_for_lookup,
+    kernel_for_steps,
+)
 
-__all__ = ["kernel_for_adam", "kernel_for_lookup"]
+__all__ = ["kernel_for_adam", "kernel_for_lookup", "kernel_for_steps"]

@@ -5,11 +5,13 @@ from typing import Any
 
 import keras
 
+from keras_attention.cores import count_of_cores
 from keras_attention.types import Array
 
 LONGEST = 128  # tokens whose scores fit into the registers of a program
 AMPERE = 8  # the first generation of NVIDIA's GPUs that multiplies in bfloat16
 HALVES = ("bfloat16", "float16")
+MOST_PARTS = 4  # of a batch: smaller ones multiply more slowly
 
 
 def kernel_for_lookup(queries: Any, keys: Any, dtype: str) -> Callable[..., Array] | None:
@@ -47,3 +49,26 @@ def kernel_for_adam() -> Callable[..., None] | None:
     from keras_attention.kernels.adam_step import adam_step
 
     return adam_step
+
+
+def kernel_for_steps(model: keras.Model) -> Any:
+    """Return the `StepsInParts` of a compiled model where they are faster, else None.
+
+    That is with TensorFlow on the CPU of one process, without XLA, after somebody has said that an
+    operation has fewer threads than there are cores. The loss must be such that the parts of a
+    batch add up to the batch.
+    """
+    if keras.backend.backend() != "tensorflow" or model.jit_compile:
+        return None
+    import tensorflow as tf
+
+    threads = tf.config.threading.get_intra_op_parallelism_threads()
+    count = min(count_of_cores() // threads, MOST_PARTS) if threads else 1
+    is_mean = getattr(model.loss, "reduction", None) == "mean_with_sample_weight"
+    if count < 2 or not is_mean or not hasattr(model.loss, "weights"):
+        return None
+    if tf.distribute.has_strategy():
+        return None
+    from keras_attention.kernels.parts import StepsInParts
+
+    return StepsInParts(model, count)

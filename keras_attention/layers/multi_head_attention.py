@@ -175,8 +175,9 @@ class _Projection(layers.EinsumDense):
         written = self.partial_output_shape[1:]
         rows = ops.reshape(inputs, (-1, math.prod(read)))
         outputs = matmul(rows, ops.reshape(self.kernel, (-1, math.prod(written))))
-        outputs = ops.reshape(outputs, (batch, length, *written))
-        return outputs if self.bias is None else ops.add(outputs, self.bias)
+        if self.bias is not None:
+            outputs = ops.add(outputs, ops.reshape(self.bias, (-1,)))
+        return ops.reshape(outputs, (batch, length, *written))
 
     def quantize(self, mode: str | None = None, type_check: bool = True, **options: Any) -> None:
         del type_check  # Keras would refuse a subclass, since it may compute something else

@@ -7,6 +7,7 @@ import keras
 from keras import layers, ops, tree
 
 from keras_attention.layers import AttentionRNN, TokenEmbedding
+from keras_attention.models.divided import DividedModel
 from keras_attention.ops import padding_mask
 from keras_attention.types import Array
 
@@ -118,4 +119,4 @@ def join(encoder: keras.Model, decoder: keras.Model, name: str) -> keras.Model:
     outputs = decoder(
         {"memory": encoded["memory"], "state": encoded["state"], "target": inputs["target"]}
     )
-    return keras.Model(inputs, outputs["logits"], name=name)
+    return DividedModel(inputs, outputs["logits"], name=name)

@@ -272,14 +272,6 @@ def test_a_very_slow_matrix_product_is_timed_once(monkeypatch):
     assert calls == [1]
 
 
-def test_the_cores_are_those_that_the_process_may_use(monkeypatch):
-    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda process: {3, 5, 7}, raising=False)
-    assert machine.cores() == 3
-    monkeypatch.delattr(machine.os, "sched_getaffinity")
-    monkeypatch.setattr(machine.os, "cpu_count", lambda: 11)
-    assert machine.cores() == 11
-
-
 def test_the_short_sentence_is_one_than_which_a_quarter_has_fewer_words():
     sentences = [" ".join("a" * length) for length in (7, 2, 8, 3, 5, 4, 6, 1)]
     assert decoding.short_sentence(sentences) == "a a a"
