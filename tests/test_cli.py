@@ -23,7 +23,7 @@ pytest.importorskip("tensorflow")
 
 import keras_attention_command
 from keras_attention import cli, corpora, models, runs
-from keras_attention.cli import threads
+from keras_attention.cli import dividing
 from keras_attention.translation.result import Translation
 from keras_attention.translation.translator import Translator
 from tests.conftest import PIECES_FILES, RUN_FILES, files
@@ -36,7 +36,7 @@ def run(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "1")  # so that what it sets is undone
     # It would be for all tests that come later in this process.
-    monkeypatch.setattr(threads, "one_thread_an_operation", lambda: False)
+    monkeypatch.setattr(dividing, "one_thread_an_operation", lambda: False)
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments, stdin=b""):

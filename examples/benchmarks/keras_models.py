@@ -99,7 +99,7 @@ class ThisPackage(_Trainer):
         dropout=DROPOUT,
         **named,
     ):
-        from keras_attention.cli.threads import one_thread_an_operation
+        from keras_attention.cli.dividing import one_thread_an_operation
         from keras_attention.training import uses_xla
 
         if jit_compile is None:

@@ -307,7 +307,8 @@ def tables(raw):
         ),
         Table(
             f"The peak: a product of two large square matrices in {raw['peak_in']}, GFLOP a "
-            "second; on a GPU, float32 may be rounded to TF32",
+            "second; on a GPU, float32 may be rounded to TF32, and where a step of this package "
+            "divides its batch among the cores, a product is computed by one of them",
             ("implementation", "median", "from – to"),
             [
                 (name, *median_and_spread([rate / 1e9 for rate in each]))

@@ -139,8 +139,8 @@ def _train(arguments, processes):
 
 def _run(arguments, distribution):
     from keras_attention import corpora, runs
+    from keras_attention.cli.dividing import one_thread_an_operation
     from keras_attention.cli.heap import keep_freed_memory
-    from keras_attention.cli.threads import one_thread_an_operation
     from keras_attention.runs.run import LOOPS
 
     keep_freed_memory()
@@ -153,10 +153,13 @@ def _run(arguments, distribution):
     before = before or {}
     sources = before.pop("sources", {})
     settings = runs.Settings(**{**before, **given})
+    is_compiled = arguments["jit_compile"]
+    if is_compiled is None:
+        is_compiled = settings.model in LOOPS
+    if distribution.engine is None and not is_compiled:
+        one_thread_an_operation()  # before the first weight
     runs.check_model(settings)
     distribution.check_batch_size(settings)
-    if distribution.engine is None and not arguments["jit_compile"] and settings.model not in LOOPS:
-        one_thread_an_operation()  # what XLA compiles, or several devices compute, is not divided
     corpus = arguments["corpus"] or sources.get("corpus") or "spa-eng"
     validation = arguments["validation"] or sources.get("validation")
     pairs = corpora.load(corpus)

@@ -4,8 +4,9 @@
 - `kernel_for_adam`: likewise that of a step of Adam.
 - `kernel_for_steps`: training steps that divide batches, not operations, among the cores.
 
-Here stands the only code of layers, training and decoding that knows a backend. Nothing depends on
-it: whatever has a kernel is computed without one elsewhere, with the same result.
+Here stands the only code of layers, models, training and decoding that knows a backend. Nothing
+depends on it: whatever has a kernel is computed without one elsewhere, with the same result, but
+for the numbers that dropout draws.
 """
 
 from keras_attention.kernels.choice import (

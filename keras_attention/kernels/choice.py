@@ -1,12 +1,15 @@
 """Where a kernel is faster than what `keras.ops` become."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 
 from keras_attention.cores import count_of_cores
 from keras_attention.types import Array
+
+if TYPE_CHECKING:
+    from keras_attention.kernels.parts import StepsInParts
 
 LONGEST = 128  # tokens whose scores fit into the registers of a program
 AMPERE = 8  # the first generation of NVIDIA's GPUs that multiplies in bfloat16
@@ -51,23 +54,28 @@ def kernel_for_adam() -> Callable[..., None] | None:
     return adam_step
 
 
-def kernel_for_steps(model: keras.Model) -> Any:
+def kernel_for_steps(model: keras.Model) -> "StepsInParts | None":
     """Return the `StepsInParts` of a compiled model where they are faster, else None.
 
     That is with TensorFlow on the CPU of one process, without XLA, after somebody has said that an
-    operation has fewer threads than there are cores. The loss must be such that the parts of a
-    batch add up to the batch.
+    operation has one thread. The loss must be a mean over labels, with a method `weights`, so that
+    the parts of a batch add up to the batch.
     """
-    if keras.backend.backend() != "tensorflow" or model.jit_compile:
+    has_weights = callable(getattr(model.loss, "weights", None))
+    is_mean = getattr(model.loss, "reduction", None) == "mean_with_sample_weight"
+    if keras.backend.backend() != "tensorflow" or not (has_weights and is_mean):
+        return None
+    if model.jit_compile or model.run_eagerly or model.losses:  # what layers add is no mean
         return None
     import tensorflow as tf
 
-    threads = tf.config.threading.get_intra_op_parallelism_threads()
-    count = min(count_of_cores() // threads, MOST_PARTS) if threads else 1
-    is_mean = getattr(model.loss, "reduction", None) == "mean_with_sample_weight"
-    if count < 2 or not is_mean or not hasattr(model.loss, "weights"):
+    if tf.config.threading.get_intra_op_parallelism_threads() != 1:
         return None
-    if tf.distribute.has_strategy():
+    if tf.distribute.has_strategy() or tf.config.list_physical_devices("GPU"):
+        return None
+    operations = tf.config.threading.get_inter_op_parallelism_threads() or MOST_PARTS
+    count = min(count_of_cores(), operations, MOST_PARTS)
+    if count == 1:
         return None
     from keras_attention.kernels.parts import StepsInParts
 

@@ -19,8 +19,10 @@ from keras_attention.types import Array
 class StepsInParts:
     """Do what the steps of `keras.Model` do on TensorFlow, part by part.
 
-    Metrics and new weights are those of the whole batch, up to rounding, but dropout drops other
-    numbers.
+    Loss and new weights are those of the whole batch, up to rounding, but dropout drops other
+    numbers. So are the metrics if they add up over the labels, as those of
+    `keras_attention.training` do; a function that returns the mean of a batch would return that of
+    each part.
 
     Args:
         model: a compiled model, whose loss is a mean over labels and has a method `weights`, as
@@ -50,8 +52,10 @@ class StepsInParts:
         """Return inputs, labels and weights of each part; with few rows, parts may be empty."""
 
         def part(first):
-            rows = tree.map_structure(lambda each: each[first :: self.count], batch)
-            return keras.utils.unpack_x_y_sample_weight(rows)
+            def rows_of(each):
+                return None if each is None else each[first :: self.count]
+
+            return keras.utils.unpack_x_y_sample_weight(tree.map_structure(rows_of, batch))
 
         return [part(first) for first in range(self.count)]
 
@@ -65,11 +69,11 @@ class StepsInParts:
             weights.append(ops.sum(model.loss.weights(y, predicted, sample_weight)))
             predictions.append(predicted)
         shares = ops.divide_no_nan(ops.stack(weights), sum(weights))
-        return ops.sum(shares * ops.stack(losses)), predictions
+        return ops.sum(ops.multiply(shares, ops.stack(losses))), predictions
 
     def _reported(self, parts, loss, predictions):
         """Add a batch to the metrics, and return them."""
-        (tracker,) = (metric for metric in self.model.metrics if metric.name == "loss")
+        tracker = next(metric for metric in self.model.metrics if metric.name == "loss")
         tracker.update_state(loss, sample_weight=sum(ops.shape(y)[0] for _, y, _ in parts))
         for (x, y, sample_weight), predicted in zip(parts, predictions, strict=True):
             report = self.model.compute_metrics(x, y, predicted, sample_weight)

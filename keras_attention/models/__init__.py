@@ -13,6 +13,7 @@ from keras_attention.models.character_model import (
     initial_state,
 )
 from keras_attention.models.deep_recurrent_attention import build_deep_recurrent_attention
+from keras_attention.models.divided import DividedModel
 from keras_attention.models.inference import (
     Step,
     attention,
@@ -41,6 +42,7 @@ BUILDERS: dict[str, Callable[..., keras.Model]] = {
 
 __all__ = [
     "BUILDERS",
+    "DividedModel",
     "Reinforced",
     "Step",
     "attention",

@@ -11,9 +11,11 @@ from keras_attention.kernels import kernel_for_steps
 class DividedModel(keras.Model):
     """A functional model whose steps divide a batch among cores, where that is faster.
 
-    That is on TensorFlow after `tf.config.threading.set_intra_op_parallelism_threads(1)`, as on the
-    command line: see `keras_attention.kernels.parts`. The loss must be a `MaskedCrossentropy`.
-    Elsewhere its steps are those of `keras.Model`.
+    That is on TensorFlow, without XLA, after `tf.config.threading`'s
+    `set_intra_op_parallelism_threads(1)`, and with a `MaskedCrossentropy` as loss: see
+    `keras_attention.kernels.parts`. Elsewhere its steps are those of `keras.Model`. Divided steps
+    learn the same; dropout drops other numbers. Metrics must add up over tokens, as
+    `MaskedAccuracy` does.
 
     Args:
         *args, **kwargs: as for `keras.Model`.

@@ -66,7 +66,8 @@ class SeedEachEpoch(keras.callbacks.Callback):
     """Seed dropout from a random seed and the epoch number, whatever was drawn before.
 
     A saved model does not store the state of its random generators. With this callback, a run that
-    resumes from its last epoch has the same dropout as an uninterrupted run.
+    resumes from its last epoch has the same dropout as an uninterrupted run, if its steps divide
+    their batches into as many parts (`models.DividedModel`).
 
     Args:
         seed: the random seed.

@@ -18,10 +18,12 @@ WORDS, ROWS = 11, 7
 SIZES = {"units": 8, "num_layers": 1, "num_heads": 2, "feed_forward_dim": 12}
 
 
-def cores(count, monkeypatch, threads=1):
-    """Let there be so many cores, and tell TensorFlow how many threads an operation has."""
+def cores(count, monkeypatch, threads=1, operations=0):
+    """Let there be so many cores, and say how many threads TensorFlow has: 0 for its default."""
+    threading = tf.config.threading
     monkeypatch.setattr(choice, "count_of_cores", lambda: count)
-    monkeypatch.setattr(tf.config.threading, "get_intra_op_parallelism_threads", lambda: threads)
+    monkeypatch.setattr(threading, "get_intra_op_parallelism_threads", lambda: threads)
+    monkeypatch.setattr(threading, "get_inter_op_parallelism_threads", lambda: operations)
 
 
 def compiled(build=models.build_transformer, dropout=0.0, loss=None, jit_compile=False):
@@ -116,23 +118,65 @@ def test_each_part_drops_at_random(monkeypatch):
     assert np.abs(as_numpy(dropped[0]) - as_numpy(dropped[1])).max() > 1e-3
 
 
-def test_a_batch_has_as_many_parts_as_cores_have_operations(monkeypatch):
-    for count, threads, parts in ((2, 1, 2), (4, 2, 2), (16, 4, 4), (16, 1, choice.MOST_PARTS)):
-        cores(count, monkeypatch, threads)
-        assert kernels.kernel_for_steps(compiled()).count == parts
+def test_single_batches_are_divided_too(monkeypatch):
+    inputs, labels = batch()
+    expected = compiled().train_on_batch(inputs, labels), compiled().test_on_batch(inputs, labels)
+    cores(2, monkeypatch)
+    found = compiled().train_on_batch(inputs, labels), compiled().test_on_batch(inputs, labels)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_the_default_dtype_may_be_float64(monkeypatch):
+    before = keras.config.floatx()
+    cores(2, monkeypatch)
+    keras.config.set_floatx("float64")
+    try:
+        history, _ = after_training(compiled(), *batch())
+    finally:
+        keras.config.set_floatx(before)
+    assert history["loss"][-1] < history["loss"][0]
+
+
+def test_a_saved_model_divides_its_steps(monkeypatch, tmp_path):
+    cores(2, monkeypatch)
+    model = compiled()
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert kernels.kernel_for_steps(loaded).count == 2
+    assert_the_same(after_training(loaded, *batch()), after_training(model, *batch()))
 
 
 @pytest.mark.parametrize(
-    "why", ["threads as TensorFlow has them", "a thread for each core", "xla", "sum", "other loss"]
+    ("count", "operations", "parts"), [(2, 0, 2), (3, 0, 3), (16, 0, 4), (4, 3, 3), (2, 8, 2)]
+)
+def test_there_are_as_many_parts_as_operations_at_once(count, operations, parts, monkeypatch):
+    """But at most four, and no more than there are cores."""
+    cores(count, monkeypatch, operations=operations)
+    assert kernels.kernel_for_steps(compiled()).count == parts
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        *("threads as TensorFlow has them", "several threads", "one operation", "a gpu"),
+        *("xla", "eager", "sum", "other loss", "regularizer"),
+    ],
 )
 def test_other_steps_are_those_of_keras(why, monkeypatch):
-    threads = {"threads as TensorFlow has them": 0, "a thread for each core": 2}
-    cores(2, monkeypatch, threads.get(why, 1))
+    threads = {"threads as TensorFlow has them": 0, "several threads": 2}
+    cores(2, monkeypatch, threads.get(why, 1), operations=int(why == "one operation"))
     losses = {
         "sum": MaskedCrossentropy(reduction="sum"),
-        "other loss": keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        "other loss": keras.losses.SparseCategoricalCrossentropy(
+            from_logits=True, reduction="mean_with_sample_weight"
+        ),
     }
     model = compiled(loss=losses.get(why), jit_compile=why == "xla")
+    model.run_eagerly = why == "eager"
+    if why == "regularizer":
+        model.trainable_weights[0].regularizer = keras.regularizers.L2(0.1)
+    if why == "a gpu":
+        monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [kind])
     assert kernels.kernel_for_steps(model) is None
 
 
