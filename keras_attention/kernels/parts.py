@@ -20,9 +20,9 @@ class StepsInParts:
     """Do what the steps of `keras.Model` do on TensorFlow, part by part.
 
     Loss and new weights are those of the whole batch, up to rounding, but dropout drops other
-    numbers. So are the metrics if they add up over the labels, as those of
+    numbers. Metrics are, too, if they add up over the labels, as those of
     `keras_attention.training` do; a function that returns the mean of a batch would return that of
-    each part.
+    a part.
 
     Args:
         model: a compiled model, whose loss is a mean over labels and has a method `weights`, as

@@ -80,9 +80,11 @@ class SeedEachEpoch(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         kept = {id(variable) for variable in self.model.weights}
         states = [v for v in self.model.non_trainable_variables if id(v) not in kept]
-        # The first numbers are for PyTorch, whose dropout uses the generator of the process
         process, *numbers = np.random.SeedSequence((self.seed, epoch)).spawn(1 + len(states))
-        keras.utils.set_random_seed(int(process.generate_state(1)[0]))
+        # PyTorch's dropout uses the generator of the process. TensorFlow's does not, and would
+        # optimize the graph of a step anew, which takes seconds, once it is seeded.
+        if keras.backend.backend() == "torch":
+            keras.utils.set_random_seed(int(process.generate_state(1)[0]))
         for state, drawn in zip(states, numbers, strict=True):
             state.assign(drawn.generate_state(*state.shape) >> 1)
 

@@ -42,6 +42,14 @@ def test_a_training_with_dropout_goes_on_as_if_it_had_not_stopped(tmp_path):
     np.testing.assert_allclose(losses, whole, rtol=1e-6)
 
 
+def test_only_pytorch_seeds_the_process_in_each_epoch(monkeypatch):
+    """TensorFlow would optimize the graph of a step anew each time."""
+    model, seeded = dropping_model(), []
+    monkeypatch.setattr(keras.utils, "set_random_seed", seeded.append)
+    fitted(model, 5, 0, 2)
+    assert len(seeded) == (2 if keras.backend.backend() == "torch" else 0)
+
+
 def test_every_epoch_and_every_seed_drops_otherwise():
     losses = []
     for seed, epoch in ((5, 0), (5, 1), (6, 0), (5, 0)):
