@@ -35,7 +35,7 @@ def run(monkeypatch, tmp_path, capsys):
     # Otherwise it closes the file descriptor that pytest listens to.
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "1")  # so that what it sets is undone
-    # It would be for all tests that come later in this process.
+    # TensorFlow takes it for the whole process, and so for all later tests.
     monkeypatch.setattr(dividing, "one_thread_an_operation", lambda: False)
     monkeypatch.chdir(tmp_path)
 

@@ -141,7 +141,7 @@ def _run(arguments, distribution):
     from keras_attention import corpora, runs
     from keras_attention.cli.dividing import one_thread_an_operation
     from keras_attention.cli.heap import keep_freed_memory
-    from keras_attention.runs.run import LOOPS
+    from keras_attention.runs.run import asks_for_xla
 
     keep_freed_memory()
     out, resume = arguments["out"], arguments["resume"]
@@ -153,10 +153,7 @@ def _run(arguments, distribution):
     before = before or {}
     sources = before.pop("sources", {})
     settings = runs.Settings(**{**before, **given})
-    is_compiled = arguments["jit_compile"]
-    if is_compiled is None:
-        is_compiled = settings.model in LOOPS
-    if distribution.engine is None and not is_compiled:
+    if distribution.engine is None and not asks_for_xla(arguments["jit_compile"], settings):
         one_thread_an_operation()  # before the first weight
     runs.check_model(settings)
     distribution.check_batch_size(settings)

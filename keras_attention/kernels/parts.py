@@ -1,4 +1,4 @@
-"""Training steps that compute parts of a batch side by side, one on each core of a CPU.
+"""Data parallelism on one CPU: training steps that compute a part of the batch on each core.
 
 ∇ loss(batch) = Σ_p w_p / w · ∇ loss(part p), where w_p is the weight of all labels of a part
 

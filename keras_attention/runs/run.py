@@ -470,11 +470,21 @@ def _sample(pairs, number):
     return [pairs[place * len(pairs) // number] for place in range(number)]
 
 
+def asks_for_xla(jit_compile: bool | None, settings: Settings) -> bool:
+    """Return whether XLA compiles the steps even on a CPU under TensorFlow.
+
+    Args:
+        jit_compile: as for `train`.
+        settings: of the run.
+    """
+    return settings.model in LOOPS if jit_compile is None else jit_compile
+
+
 def _compiles(jit_compile, settings, distribution):
     """Return whether XLA compiles the steps."""
     has_xla = distribution.has_xla and keras.backend.backend() != "torch"
     if jit_compile is None:
-        return has_xla and (uses_xla() or settings.model in LOOPS)
+        return has_xla and (asks_for_xla(jit_compile, settings) or uses_xla())
     if jit_compile and not has_xla:
         where = "under tf.distribute" if distribution.engine else "on the PyTorch backend"
         raise ValueError(f"XLA cannot compile steps {where}: jit_compile must be False, got True")
