@@ -2,6 +2,7 @@
 
 - `kernel_for_lookup`: the kernel of a lookup, where there is one and it is faster.
 - `kernel_for_adam`: likewise that of a step of Adam.
+- `kernel_for_layer_norm` and `kernel_for_crossentropy`: likewise, with their gradients.
 - `kernel_for_steps`: training steps that divide batches, not operations, among the cores.
 
 Here stands the only code of layers, models, training and decoding that knows a backend. Nothing
@@ -11,8 +12,16 @@ for the numbers that dropout draws.
 
 from keras_attention.kernels.choice import (
     kernel_for_adam,
+    kernel_for_crossentropy,
+    kernel_for_layer_norm,
     kernel_for_lookup,
     kernel_for_steps,
 )
 
-__all__ = ["kernel_for_adam", "kernel_for_lookup", "kernel_for_steps"]
+__all__ = [
+    "kernel_for_adam",
+    "kernel_for_crossentropy",
+    "kernel_for_layer_norm",
+    "kernel_for_lookup",
+    "kernel_for_steps",
+]

@@ -54,6 +54,24 @@ def kernel_for_adam() -> Callable[..., None] | None:
     return adam_step
 
 
+def kernel_for_layer_norm() -> Callable[..., Array] | None:
+    """Return `layer_norm` on TensorFlow, else None: other backends make one kernel of a norm."""
+    if keras.backend.backend() != "tensorflow":
+        return None
+    from keras_attention.kernels.layer_norm import layer_norm
+
+    return layer_norm
+
+
+def kernel_for_crossentropy() -> Callable[..., Array] | None:
+    """Return `crossentropy` with TensorFlow on one CPU, else None."""
+    if keras.backend.backend() != "tensorflow" or not _is_on_one_cpu():
+        return None
+    from keras_attention.kernels.crossentropy import crossentropy
+
+    return crossentropy
+
+
 def kernel_for_steps(model: keras.Model) -> "StepsInParts | None":
     """Return the `StepsInParts` of a compiled model where they are faster, else None.
 
@@ -71,7 +89,7 @@ def kernel_for_steps(model: keras.Model) -> "StepsInParts | None":
 
     if tf.config.threading.get_intra_op_parallelism_threads() != 1:
         return None
-    if tf.distribute.has_strategy() or tf.config.list_physical_devices("GPU"):
+    if not _is_on_one_cpu():
         return None
     operations = tf.config.threading.get_inter_op_parallelism_threads() or MOST_PARTS
     count = min(count_of_cores(), operations, MOST_PARTS)
@@ -80,3 +98,10 @@ def kernel_for_steps(model: keras.Model) -> "StepsInParts | None":
     from keras_attention.kernels.parts import StepsInParts
 
     return StepsInParts(model, count)
+
+
+def _is_on_one_cpu():
+    """Return whether TensorFlow has no other device."""
+    import tensorflow as tf
+
+    return not (tf.distribute.has_strategy() or tf.config.list_physical_devices("GPU"))

@@ -5,8 +5,7 @@ post-norm: y = LayerNorm(x + f(x));   pre-norm: y = x + f(LayerNorm(x))
 
 from typing import Any
 
-import keras
-
+from keras_attention.layers.layer_norm import LayerNormalization
 from keras_attention.layers.parts import LayerWithParts
 from keras_attention.types import Array
 
@@ -31,7 +30,7 @@ class Residual(LayerWithParts):
         super().__init__(**kwargs)
         self.supports_masking = True
         self.norm_first = norm_first
-        self.norm = keras.layers.LayerNormalization(dtype=self.dtype_policy)
+        self.norm = LayerNormalization(dtype=self.dtype_policy)
 
     def before(self, x: Array) -> Array:
         """Return the block's input, normalized for pre-norm."""

@@ -18,6 +18,7 @@ from keras_attention.layers import (
     TransformerEncoderLayer,
 )
 from keras_attention.layers.base import Memory
+from keras_attention.layers.layer_norm import LayerNormalization
 from keras_attention.models.caches import (
     cache_inputs,
     cached_layers,
@@ -146,7 +147,7 @@ def build_transformer(
     encoder_layers = layers_of(TransformerEncoderLayer, "encoder_layer", num_layers)
     decoder_layers = layers_of(TransformerDecoderLayer, "decoder_layer", num_decoder_layers)
     if norm_first:
-        decoder_layers.append(layers.LayerNormalization(name="decoder_norm", dtype=dtype))
+        decoder_layers.append(LayerNormalization(name="decoder_norm", dtype=dtype))
     if not tied:
         decoder_layers.append(layers.Dense(target_vocabulary_size, name="logits", dtype=dtype))
 
@@ -157,7 +158,7 @@ def build_transformer(
     for layer in encoder_layers:
         x, attended = layer(x, attention_mask=mask, return_attention_scores=True)
         own.append(attended)
-    x = layers.LayerNormalization(name="encoder_norm", dtype=dtype)(x) if norm_first else x
+    x = LayerNormalization(name="encoder_norm", dtype=dtype)(x) if norm_first else x
     memory = {"mask": mask, "values": x}
     weights = {"encoder_self_attention": own}
     encoder = keras.Model(

@@ -7,24 +7,33 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_attention.kernels import kernel_for_crossentropy
 from keras_attention.types import Array
 
 
 def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -> Array:
     """Return −Σ_v q_v ln p_v of each target token, (B, T) float32, in nats; 0 for padding.
 
-    Computed as ln Σ_v exp z_v − (1 − ε) z_y − ε/V Σ_v z_v, where z is the logits minus the largest
-    of them. Since both sums are over z, XLA computes them in one pass on a GPU. The gradient,
-    p − q, is written out. TensorFlow would otherwise, without XLA, store several more arrays as
-    large as the logits, which takes as long as the product that makes them.
-
     Args:
         y_true: target ids (B, T), y.
         y_pred: logits (B, T, V).
         label_smoothing: ε, with q_y = 1 − ε + ε/V and q_v = ε/V elsewhere.
     """
-    answers = ops.cast(y_true, "int32")
-    words = y_pred.shape[-1]
+    compute = kernel_for_crossentropy() or _crossentropy
+    answers, logits = ops.cast(y_true, "int32"), ops.cast(y_pred, "float32")
+    found = compute(answers, logits, label_smoothing)
+    return ops.where(ops.not_equal(answers, 0), found, 0.0)  # a logit of padding may be −∞
+
+
+def _crossentropy(answers, logits, label_smoothing):
+    """Return the crossentropy of each answer (B, T).
+
+    Computed as ln Σ_v exp z_v − (1 − ε) z_y − ε/V Σ_v z_v, where z is the logits minus the largest
+    of them. Since both sums are over z, XLA computes them in one pass on a GPU. The gradient,
+    p − q, is written out: without XLA a tape would store several more arrays as large as the
+    logits.
+    """
+    words = logits.shape[-1]
 
     @ops.custom_gradient
     def losses(logits):
@@ -48,8 +57,7 @@ def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -
 
         return ops.log(totals) - expected, gradient
 
-    found = ops.squeeze(losses(ops.cast(y_pred, "float32")), -1)
-    return ops.where(ops.not_equal(answers, 0), found, 0.0)  # a logit of padding may be −∞
+    return ops.squeeze(losses(logits), -1)
 
 
 def token_weights(y_true: Array, sample_weight: Array | None = None) -> Array:

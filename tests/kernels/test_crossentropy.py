@@ -1,0 +1,63 @@
+"""The crossentropy of TensorFlow on a CPU, against NumPy in float64."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attention import kernels
+from keras_attention.training.losses import crossentropies
+from tests.numerics import as_numpy, assert_close, gradient
+
+tf = pytest.importorskip("tensorflow")
+pytestmark = pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="the other backends have no such kernel"
+)
+
+B, T, V = 3, 4, 7
+RNG = np.random.default_rng(0)
+LOGITS, ANSWERS = RNG.normal(0, 3, (B, T, V)), RNG.integers(0, V, (B, T), dtype="int32")
+
+
+def by_definition(smoothing, logits=LOGITS):
+    """Return −Σ q ln p (B, T), and p − q (B, T, V), its gradient."""
+    logarithms = logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True)
+    wanted = (1 - smoothing) * np.eye(V)[ANSWERS] + smoothing / V
+    return -(wanted * logarithms).sum(-1), np.exp(logarithms) - wanted
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_losses_and_gradients_are_those_of_the_definition(smoothing):
+    kernel, upstream = kernels.kernel_for_crossentropy(), RNG.normal(size=(B, T))
+    losses, slopes = by_definition(smoothing)
+    logits = ops.convert_to_tensor(LOGITS, "float32")
+    assert_close(kernel(ANSWERS, logits, smoothing), losses, 1e-6)
+    (found,) = gradient(lambda x: ops.sum(upstream * kernel(ANSWERS, x, smoothing)), LOGITS)
+    assert_close(found, upstream[..., None] * slopes, 1e-6)
+
+
+def test_a_certain_and_wrong_model_pays_in_full():
+    logits = np.where(np.arange(V) == (ANSWERS[..., None] + 1) % V, 1e4, -1e4)
+    losses, _ = by_definition(0, logits)
+    assert losses.min() == 2e4
+    kernel = kernels.kernel_for_crossentropy()
+    assert_close(kernel(ANSWERS, ops.convert_to_tensor(logits, "float32"), 0.0), losses, 1e-6)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_where_there_is_no_kernel_the_numbers_are_the_same(smoothing, monkeypatch):
+    def computed():
+        losses = crossentropies(ANSWERS, LOGITS, smoothing)
+        (slopes,) = gradient(lambda x: ops.sum(crossentropies(ANSWERS, x, smoothing) ** 2), LOGITS)
+        return as_numpy(losses), slopes
+
+    losses, slopes = computed()
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind=None: [kind])
+    assert kernels.kernel_for_crossentropy() is None
+    for found, expected in zip(computed(), (losses, slopes), strict=True):
+        assert_close(found, expected, 1e-6)
+
+
+def test_under_a_strategy_there_is_no_kernel():
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        assert kernels.kernel_for_crossentropy() is None

@@ -1,0 +1,79 @@
+"""The layer norm of the Transformers, against NumPy in float64 and against Keras'."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_attention.layers.layer_norm import LayerNormalization
+from tests.numerics import as_numpy, assert_close, gradients
+
+EPSILON = 0.1  # large, so that a gradient without it would be wrong
+RNG = np.random.default_rng(0)
+X, UPSTREAM = RNG.normal(1, 2, (2, 3, 4, 5)), RNG.normal(size=(3, 4, 5))
+
+
+def stirred(dtype=None, **options):
+    """Return the layer with weights of which none is 0 or 1."""
+    layer = LayerNormalization(epsilon=EPSILON, dtype=dtype, **options)
+    layer.build(X.shape)
+    layer.set_weights([RNG.normal(0.5, 1, each.shape) for each in layer.get_weights()])
+    return layer
+
+
+def by_definition(x, gamma, beta):
+    deviation = np.sqrt(x.var(-1, keepdims=True) + EPSILON)
+    return gamma * (x - x.mean(-1, keepdims=True)) / deviation + beta
+
+
+def slopes(function, x, step=1e-6):
+    """Return the gradient of a scalar function by central differences, in float64."""
+    found = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        change = np.zeros_like(x)
+        change[place] = step
+        found[place] = (function(x + change) - function(x - change)) / (2 * step)
+    return found
+
+
+def test_values_and_gradients_are_those_of_the_definition():
+    layer, x = stirred(), X[0]
+    weights = gamma, beta = [each.astype("float64") for each in layer.get_weights()]
+    assert_close(layer(x), by_definition(x, *weights), 1e-6)
+    (of_x,), of_weights = gradients(layer, lambda x: ops.sum(layer(x) * UPSTREAM), x)
+    expected = slopes(lambda x: (by_definition(x, *weights) * UPSTREAM).sum(), x)
+    assert_close(of_x, expected, 1e-5)
+    expected = slopes(lambda gamma: (by_definition(x, gamma, beta) * UPSTREAM).sum(), gamma)
+    assert_close(of_weights["layer_normalization/gamma"], expected, 1e-5)
+    assert_close(of_weights["layer_normalization/beta"], UPSTREAM.sum((0, 1)), 1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "mixed_bfloat16", "mixed_float16"])
+def test_the_numbers_are_those_of_keras_in_every_precision(dtype):
+    layer, theirs = stirred(dtype), keras.layers.LayerNormalization(epsilon=EPSILON, dtype=dtype)
+    theirs.build(X.shape)
+    theirs.set_weights(layer.get_weights())
+    found, expected = layer(X), theirs(X)
+    assert found.dtype == expected.dtype
+    assert_close(found, as_numpy(expected), 1e-6)
+
+
+def test_a_row_that_is_the_same_everywhere_becomes_the_shift():
+    layer = stirred()
+    (of_x,), _ = gradients(layer, lambda x: ops.sum(layer(x) ** 2), np.full((1, 1, 5), 7.0))
+    assert_close(layer(np.full((1, 1, 5), 7.0))[0, 0], layer.get_weights()[1], 1e-6)
+    assert np.isfinite(of_x).all()
+
+
+def test_it_takes_no_sentences():
+    assert tuple(stirred()(np.ones((0, 3, 5))).shape) == (0, 3, 5)
+
+
+def test_it_is_loaded_as_it_was_saved(tmp_path):
+    layer = stirred(name="norm")
+    inputs = keras.Input((None, 5))
+    model = keras.Model(inputs, layer(inputs))
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert type(loaded.get_layer("norm")) is LayerNormalization
+    assert_close(loaded(X[0]), as_numpy(layer(X[0])), 1e-7)
