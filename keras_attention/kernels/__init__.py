@@ -2,7 +2,8 @@
 
 - `kernel_for_lookup`: the kernel of a lookup, where there is one and it is faster.
 - `kernel_for_adam`: likewise that of a step of Adam.
-- `kernel_for_layer_norm` and `kernel_for_crossentropy`: likewise, with their gradients.
+- `kernel_for_crossentropy`, `kernel_for_gru`, `kernel_for_layer_norm`: likewise, with gradients
+  that are written out.
 - `kernel_for_steps`: training steps that divide batches, not operations, among the cores.
 
 Here stands the only code of layers, models, training and decoding that knows a backend. Nothing
@@ -13,6 +14,7 @@ for the numbers that dropout draws.
 from keras_attention.kernels.choice import (
     kernel_for_adam,
     kernel_for_crossentropy,
+    kernel_for_gru,
     kernel_for_layer_norm,
     kernel_for_lookup,
     kernel_for_steps,
@@ -21,6 +23,7 @@ from keras_attention.kernels.choice import (
 __all__ = [
     "kernel_for_adam",
     "kernel_for_crossentropy",
+    "kernel_for_gru",
     "kernel_for_layer_norm",
     "kernel_for_lookup",
     "kernel_for_steps",

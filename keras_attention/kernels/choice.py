@@ -72,6 +72,15 @@ def kernel_for_crossentropy() -> Callable[..., Array] | None:
     return crossentropy
 
 
+def kernel_for_gru() -> Callable[..., Array] | None:
+    """Return `gru` with TensorFlow on one CPU, else None."""
+    if keras.backend.backend() != "tensorflow" or not _is_on_one_cpu():
+        return None
+    from keras_attention.kernels.gru import gru
+
+    return gru
+
+
 def kernel_for_steps(model: keras.Model) -> "StepsInParts | None":
     """Return the `StepsInParts` of a compiled model where they are faster, else None.
 

@@ -11,6 +11,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_attention.kernels import kernel_for_gru
 from keras_attention.layers.loop import Cell
 from keras_attention.ops.precision import matmul
 from keras_attention.types import Array
@@ -70,6 +71,25 @@ class GRU(keras.layers.RNN):
             dtype=kwargs.get("dtype"),
         )
         super().__init__(cell, **kwargs)
+
+    def call(
+        self,
+        sequences: Array,
+        initial_state: Any = None,
+        mask: Array | None = None,
+        training: bool = False,
+    ) -> Any:
+        kernel = kernel_for_gru() if training else None
+        is_unusual = self.stateful or self.unroll or self.zero_output_for_mask
+        # Keras returns zeros, not the first state, for padding before the first word
+        begins_with_padding = initial_state is not None and mask is not None
+        if kernel is None or is_unusual or begins_with_padding:
+            return super().call(sequences, initial_state, mask, training)
+        weights = self.cell.kernel, self.cell.recurrent_kernel, self.cell.bias
+        first = initial_state[0] if isinstance(initial_state, (list, tuple)) else initial_state
+        states = kernel(sequences, *map(ops.copy, weights), first, mask, self.go_backwards)
+        outputs = states if self.return_sequences else states[:, -1]
+        return [outputs, states[:, -1]] if self.return_state else outputs
 
     def inner_loop(
         self, sequences: Array, initial_state: list[Array], mask: Array, training: bool = False

@@ -1,10 +1,10 @@
 import keras
 import numpy as np
 import pytest
-from keras import ops
+from keras import ops, tree
 
 from keras_attention.layers import GRU
-from tests.numerics import as_numpy, assert_close, gradients_of_weights
+from tests.numerics import as_numpy, assert_close, gradients
 
 B, T, E, D = 3, 7, 5, 11
 RNG = np.random.default_rng(0)
@@ -12,6 +12,8 @@ SEQUENCE = RNG.normal(size=(B, T, E)).astype("float32")
 STATE = RNG.normal(size=(B, D)).astype("float32")
 MASK = np.arange(T) < np.array([[T], [4], [0]])
 OPTIONS = {"return_sequences": True, "return_state": True}
+# In training the gradient is another one on some devices, and with it the loop
+in_use_and_in_training = pytest.mark.parametrize("training", [False, True])
 
 
 def sigmoid(x):
@@ -46,34 +48,75 @@ def of_keras(layer, **options):
     return theirs
 
 
-def test_states_equal_the_oracle():
+@in_use_and_in_training
+def test_states_equal_the_oracle(training):
     layer = with_random_weights(GRU(D, **OPTIONS))
-    states, last = layer(SEQUENCE, initial_state=STATE)
+    states, last = layer(SEQUENCE, initial_state=STATE, training=training)
     expected = oracle(layer.get_weights(), SEQUENCE, STATE)
     assert_close(states, expected)
     assert_close(last, expected[:, -1])
 
 
+@in_use_and_in_training
 @pytest.mark.parametrize("go_backwards", [False, True])
-def test_equal_to_keras_with_a_mask_in_both_directions(go_backwards):
+@pytest.mark.parametrize("mask", [MASK, MASK[:, ::-1]], ids=["at the end", "at the beginning"])
+@pytest.mark.parametrize("state", [None, STATE], ids=["from zeros", "from a state"])
+def test_equal_to_keras_with_a_mask(go_backwards, mask, state, training):
     layer = with_random_weights(GRU(D, go_backwards=go_backwards, **OPTIONS))
     theirs = of_keras(layer, go_backwards=go_backwards)
-    for ours, expected in zip(layer(SEQUENCE, mask=MASK), theirs(SEQUENCE, mask=MASK), strict=True):
-        assert_close(ours, as_numpy(expected))
+    ours = layer(SEQUENCE, initial_state=state, mask=mask, training=training)
+    for one, expected in zip(ours, theirs(SEQUENCE, initial_state=state, mask=mask), strict=True):
+        assert_close(one, as_numpy(expected))
 
 
-def test_gradients_equal_those_of_keras():
-    def gradients(layer):
-        def loss():
-            return ops.sum(ops.square(layer(SEQUENCE, mask=MASK)[0]))
+@in_use_and_in_training
+@pytest.mark.parametrize("option", ["stateful", "unroll", "zero_output_for_mask"])
+def test_equal_to_keras_with_its_options(option, training):
+    layer, sequence = GRU(D, **OPTIONS, **{option: True}), ops.convert_to_tensor(SEQUENCE)
+    with_random_weights(layer)
+    theirs = of_keras(layer, **{option: True})
+    for _ in range(2):  # a stateful layer goes on
+        expected = theirs(sequence, mask=MASK[:2][[0, 1, 0]])
+        ours = layer(sequence, mask=MASK[:2][[0, 1, 0]], training=training)
+        for one, other in zip(ours, expected, strict=True):
+            assert_close(one, as_numpy(other))
 
-        return gradients_of_weights(layer, loss).values()
 
-    layer = with_random_weights(GRU(D, **OPTIONS))
-    ours, theirs = gradients(layer), gradients(of_keras(layer))
-    assert len(ours) == 3
+@in_use_and_in_training
+@pytest.mark.parametrize("options", [{}, {"go_backwards": True}], ids=["forwards", "backwards"])
+@pytest.mark.parametrize(
+    ("mask", "steps"), [(MASK, T), (None, T), (None, 1)], ids=["mask", "no mask", "one step"]
+)
+def test_gradients_equal_those_of_keras(options, mask, steps, training):
+    """From zeros with a mask, else from a state."""
+    states = [] if mask is not None else [STATE]
+
+    def gradients_of(layer, **named):
+        def loss(sequence, *states):
+            initial = states[0] if states else None
+            every, last = layer(sequence, initial_state=initial, mask=mask, **named)
+            return ops.sum(ops.square(every)) + ops.sum(last[:, :3])
+
+        inputs, weights = gradients(layer, loss, SEQUENCE[:, :steps], *states)
+        return [*inputs, *weights.values()]
+
+    layer = with_random_weights(GRU(D, **OPTIONS, **options))
+    ours = gradients_of(layer, training=training)
+    theirs = gradients_of(of_keras(layer, **options))
+    assert len(ours) == 4 + len(states)
     for one, other in zip(ours, theirs, strict=True):
-        assert_close(one, other, 1e-4)
+        assert_close(one, other, 1e-5)
+
+
+@in_use_and_in_training
+@pytest.mark.parametrize("returned", [{}, {"return_state": True}, {"return_sequences": True}])
+def test_it_returns_what_is_asked_for(returned, training):
+    layer = with_random_weights(GRU(D, **returned))
+    found = layer(SEQUENCE, mask=MASK, training=training)
+    expected = of_keras(layer, **{**dict.fromkeys(OPTIONS, False), **returned})(SEQUENCE, mask=MASK)
+    found, expected = tree.flatten(found), tree.flatten(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert_close(one, as_numpy(other))
 
 
 def test_a_bidirectional_layer_reads_both_ways():
@@ -92,7 +135,8 @@ def test_no_units_are_an_error():
 
 @pytest.mark.xla
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's loops alone")
-def test_the_gradient_stores_no_copy_of_the_kernels():
+@in_use_and_in_training
+def test_the_gradient_stores_no_copy_of_the_kernels(training):
     import tensorflow as tf
 
     steps, units = 40, 64  # so the copies, 40 × 64 × 192 numbers, would dwarf all else
@@ -103,7 +147,7 @@ def test_the_gradient_stores_no_copy_of_the_kernels():
         @tf.function(jit_compile=True)
         def gradients(sequence):
             with tf.GradientTape() as tape:
-                loss = tf.reduce_sum(layer(sequence))
+                loss = tf.reduce_sum(layer(sequence, training=training))
             return tape.gradient(loss, [weights.value for weights in layer.trainable_weights])
 
         text = gradients.experimental_get_compiler_ir(tf.zeros((1, steps, units)))("optimized_hlo")

@@ -1,0 +1,133 @@
+"""A gated recurrent unit whose gradient is written out: one product for its kernel, after the loop.
+
+u_t = s_{t−1} U + c
+z_t, r_t = σ(x_t^z + u_t^z), σ(x_t^r + u_t^r),   h_t = tanh(x_t^h + r_t ⊙ u_t^h)
+s_t = z_t ⊙ s_{t−1} + (1 − z_t) ⊙ h_t
+
+With f_t = ∂s_t/∂u_t, three numbers for each of the state, and g_t, the gradient of what was
+returned, the gradients δ_t of the states follow each other backwards, and all others from them:
+
+δ_{t−1} = g_{t−1} + z_t ⊙ δ_t + (f_t ⊙ δ_t) Uᵀ,   ∂U = Σ_t s_{t−1}ᵀ (f_t ⊙ δ_t)
+
+Where TensorFlow computes without XLA, its tape stores every intermediate result of every step,
+makes a product for ∂U in each, as large as U itself, and adds them up.
+"""
+
+import tensorflow as tf
+
+from keras_attention.types import Array
+
+
+def gru(
+    sequence: Array,
+    kernel: Array,
+    recurrent_kernel: Array,
+    bias: Array,
+    first: Array | None = None,
+    mask: Array | None = None,
+    go_backwards: bool = False,
+) -> Array:
+    """Return all states, as `keras_attention.layers.GRU` does.
+
+    Args:
+        sequence: (B, T, E), with at least one step.
+        kernel: W, (E, 3·D), as of `keras.layers.GRUCell`; a tensor, not a variable.
+        recurrent_kernel: U, (D, 3·D), likewise.
+        bias: b and c, (2, 3·D), likewise.
+        first: the state before the first step, (B, D); None: zeros.
+        mask: booleans (B, T), False where a step keeps the state.
+        go_backwards: whether the last step comes first.
+
+    Returns:
+        The states (B, T, D), in the order of the steps.
+    """
+    bias, recurrent_bias = tf.unstack(bias)
+    steps = tf.transpose(sequence, (1, 0, 2))
+    is_real = None if mask is None else tf.transpose(mask)[..., None]
+    if go_backwards:
+        steps = tf.reverse(steps, [0])
+        is_real = None if is_real is None else tf.reverse(is_real, [0])
+    rows = tf.reshape(steps, (-1, steps.shape[-1]))
+    inputs = tf.nn.bias_add(tf.matmul(rows, kernel), bias)
+    inputs = tf.reshape(inputs, (*tf.unstack(tf.shape(steps)[:2]), bias.shape[0]))
+    if first is None:
+        first = tf.zeros_like(inputs[0, :, : recurrent_kernel.shape[0]])
+        recurrent = tf.zeros_like(inputs[0]) + recurrent_bias
+    else:
+        recurrent = tf.nn.bias_add(tf.matmul(first, recurrent_kernel), recurrent_bias)
+    states = _states(inputs, first, recurrent, recurrent_kernel, recurrent_bias, is_real)
+    return tf.transpose(states, (1, 0, 2))
+
+
+def _states(inputs, first, recurrent, kernel, bias, is_real):
+    """Return all states (T, B, D), from x (T, B, 3·D), s_0, u_1, U, c and a mask (T, B, 1)."""
+    count, width = tf.shape(inputs)[0], kernel.shape[0]
+
+    def read(array):
+        return tf.TensorArray(array.dtype, count).unstack(array).read
+
+    def empty():
+        return tf.TensorArray(inputs.dtype, count, element_shape=(None, width))
+
+    def while_steps(goes_on, step, carry):
+        return tf.while_loop(goes_on, step, carry, parallel_iterations=1, maximum_iterations=count)
+
+    @tf.custom_gradient
+    def states(inputs, first, recurrent, kernel, bias):
+        input_of = read(inputs)
+        is_real_at = None if is_real is None else read(is_real)
+
+        def advance(t, before, recurrent, written):
+            """Return the state of a step, and everything that is written down in it."""
+            to_gates, to_candidate = tf.split(input_of(t), [2 * width, width], axis=-1)
+            of_gates, of_candidate = tf.split(recurrent, [2 * width, width], axis=-1)
+            update, reset = tf.split(tf.sigmoid(to_gates + of_gates), 2, axis=-1)
+            if is_real_at is not None:
+                update = tf.where(is_real_at(t), update, tf.ones_like(update))
+            candidate = tf.tanh(to_candidate + reset * of_candidate)
+            after = update * before + (1 - update) * candidate
+            found = after, update, reset, candidate, of_candidate
+            return after, [array.write(t, each) for array, each in zip(written, found, strict=True)]
+
+        def step(t, before, *written):
+            recurrent = tf.nn.bias_add(tf.matmul(before, kernel), bias)
+            after, written = advance(t, before, recurrent, written)
+            return t + 1, after, *written
+
+        state, written = advance(0, first, recurrent, [empty() for _ in range(5)])
+        _, _, *written = while_steps(lambda t, *_: t < count, step, (1, state, *written))
+        found = written[0].stack()
+
+        def gradient(upstream):
+            update, reset, candidate, of_candidate = (each.stack() for each in written[1:])
+            before = tf.concat([first[None], found[:-1]], axis=0)
+            of_input = (1 - update) * (1 - candidate * candidate)
+            to_update = (before - candidate) * update * (1 - update)
+            to_reset = of_input * of_candidate * reset * (1 - reset)
+            factors = tf.concat([to_update, to_reset, of_input * reset], axis=-1)
+            upstream_of, update_of, factors_of = read(upstream), read(update), read(factors)
+            transposed = tf.transpose(kernel)
+
+            def back(t, delta, deltas):
+                deltas = deltas.write(t, delta)
+                through_kernel = tf.matmul(tf.tile(delta, (1, 3)) * factors_of(t), transposed)
+                delta = upstream_of(t - 1) + update_of(t) * delta + through_kernel
+                return t - 1, delta, deltas
+
+            last = count - 1, upstream_of(count - 1), empty()
+            _, delta, deltas = while_steps(lambda t, *_: t > 0, back, last)
+            deltas = deltas.write(0, delta).stack()
+            of_recurrent = tf.tile(deltas, (1, 1, 3)) * factors
+            of_gates, _ = tf.split(of_recurrent, [2 * width, width], axis=-1)
+            rows = tf.reshape(of_recurrent[1:], (-1, 3 * width))
+            return (
+                tf.concat([of_gates, deltas * of_input], axis=-1),
+                delta * update[0],
+                of_recurrent[0],
+                tf.matmul(tf.reshape(found[:-1], (-1, width)), rows, transpose_a=True),
+                tf.raw_ops.BiasAddGrad(out_backprop=rows),
+            )
+
+        return found, gradient
+
+    return states(inputs, first, recurrent, kernel, bias)
