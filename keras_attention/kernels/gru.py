@@ -26,8 +26,9 @@ def gru(
     first: Array | None = None,
     mask: Array | None = None,
     go_backwards: bool = False,
-) -> Array:
-    """Return all states, as `keras_attention.layers.GRU` does.
+    zero_output_for_mask: bool = False,
+) -> tuple[Array, Array]:
+    """Return all states and the last one, as `keras_attention.layers.GRU` does.
 
     Args:
         sequence: (B, T, E), with at least one step.
@@ -37,9 +38,10 @@ def gru(
         first: the state before the first step, (B, D); None: zeros.
         mask: booleans (B, T), False where a step keeps the state.
         go_backwards: whether the last step comes first.
+        zero_output_for_mask: whether such steps return zeros, not the state.
 
     Returns:
-        The states (B, T, D), in the order of the steps.
+        The states (B, T, D), in the order of the steps, and the last of them (B, D).
     """
     bias, recurrent_bias = tf.unstack(bias)
     steps = tf.transpose(sequence, (1, 0, 2))
@@ -56,7 +58,10 @@ def gru(
     else:
         recurrent = tf.nn.bias_add(tf.matmul(first, recurrent_kernel), recurrent_bias)
     states = _states(inputs, first, recurrent, recurrent_kernel, recurrent_bias, is_real)
-    return tf.transpose(states, (1, 0, 2))
+    returned = states
+    if zero_output_for_mask and is_real is not None:
+        returned = tf.where(is_real, states, tf.zeros_like(states))
+    return tf.transpose(returned, (1, 0, 2)), states[-1]
 
 
 def _states(inputs, first, recurrent, kernel, bias, is_real):

@@ -80,16 +80,17 @@ class GRU(keras.layers.RNN):
         training: bool = False,
     ) -> Any:
         kernel = kernel_for_gru() if training else None
-        is_unusual = self.stateful or self.unroll or self.zero_output_for_mask
+        is_unusual = self.stateful or self.unroll
         # Keras returns zeros, not the first state, for padding before the first word
         begins_with_padding = initial_state is not None and mask is not None
         if kernel is None or is_unusual or begins_with_padding:
             return super().call(sequences, initial_state, mask, training)
         weights = self.cell.kernel, self.cell.recurrent_kernel, self.cell.bias
         first = initial_state[0] if isinstance(initial_state, (list, tuple)) else initial_state
-        states = kernel(sequences, *map(ops.copy, weights), first, mask, self.go_backwards)
-        outputs = states if self.return_sequences else states[:, -1]
-        return [outputs, states[:, -1]] if self.return_state else outputs
+        options = mask, self.go_backwards, self.zero_output_for_mask
+        states, last = kernel(sequences, *map(ops.copy, weights), first, *options)
+        outputs = states if self.return_sequences else last
+        return (outputs, last) if self.return_state else outputs
 
     def inner_loop(
         self, sequences: Array, initial_state: list[Array], mask: Array, training: bool = False
