@@ -68,6 +68,9 @@ def _states(inputs, first, recurrent, kernel, bias, is_real):
     """Return all states (T, B, D), from x (T, B, 3·D), s_0, u_1, U, c and a mask (T, B, 1)."""
     count, width = tf.shape(inputs)[0], kernel.shape[0]
 
+    def split(array):
+        return tf.split(array, [2 * width, width], axis=-1)
+
     def read(array):
         return tf.TensorArray(array.dtype, count).unstack(array).read
 
@@ -79,17 +82,16 @@ def _states(inputs, first, recurrent, kernel, bias, is_real):
 
     @tf.custom_gradient
     def states(inputs, first, recurrent, kernel, bias):
-        input_of = read(inputs)
+        gates_at, candidate_at = map(read, split(inputs))
         is_real_at = None if is_real is None else read(is_real)
 
         def advance(t, before, recurrent, written):
             """Return the state of a step, and everything that is written down in it."""
-            to_gates, to_candidate = tf.split(input_of(t), [2 * width, width], axis=-1)
-            of_gates, of_candidate = tf.split(recurrent, [2 * width, width], axis=-1)
-            update, reset = tf.split(tf.sigmoid(to_gates + of_gates), 2, axis=-1)
+            of_gates, of_candidate = split(recurrent)
+            update, reset = tf.split(tf.sigmoid(gates_at(t) + of_gates), 2, axis=-1)
             if is_real_at is not None:
                 update = tf.where(is_real_at(t), update, tf.ones_like(update))
-            candidate = tf.tanh(to_candidate + reset * of_candidate)
+            candidate = tf.tanh(candidate_at(t) + reset * of_candidate)
             after = update * before + (1 - update) * candidate
             found = after, update, reset, candidate, of_candidate
             return after, [array.write(t, each) for array, each in zip(written, found, strict=True)]
@@ -123,7 +125,7 @@ def _states(inputs, first, recurrent, kernel, bias, is_real):
             _, delta, deltas = while_steps(lambda t, *_: t > 0, back, last)
             deltas = deltas.write(0, delta).stack()
             of_recurrent = tf.tile(deltas, (1, 1, 3)) * factors
-            of_gates, _ = tf.split(of_recurrent, [2 * width, width], axis=-1)
+            of_gates, _ = split(of_recurrent)
             rows = tf.reshape(of_recurrent[1:], (-1, 3 * width))
             return (
                 tf.concat([of_gates, deltas * of_input], axis=-1),
