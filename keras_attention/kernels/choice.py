@@ -1,6 +1,8 @@
 """Where a kernel is faster than what `keras.ops` become."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -15,6 +17,7 @@ LONGEST = 128  # tokens whose scores fit into the registers of a program
 AMPERE = 8  # the first generation of NVIDIA's GPUs that multiplies in bfloat16
 HALVES = ("bfloat16", "float16")
 MOST_PARTS = 4  # of a batch: smaller ones multiply more slowly
+_WRITTEN_OUT = ContextVar("gradients written out", default=False)
 
 
 def kernel_for_lookup(queries: Any, keys: Any, dtype: str) -> Callable[..., Array] | None:
@@ -54,9 +57,25 @@ def kernel_for_adam() -> Callable[..., None] | None:
     return adam_step
 
 
+@contextmanager
+def gradients_written_out(wanted: bool = True) -> Iterator[None]:
+    """Let layers and losses use kernels with gradients that are written out, where there are any.
+
+    They are for steps that XLA does not compile: XLA takes longer over them.
+
+    Args:
+        wanted: whether to let them.
+    """
+    token = _WRITTEN_OUT.set(wanted)
+    try:
+        yield
+    finally:
+        _WRITTEN_OUT.reset(token)
+
+
 def kernel_for_layer_norm() -> Callable[..., Array] | None:
-    """Return `layer_norm` on TensorFlow, else None: other backends make one kernel of a norm."""
-    if keras.backend.backend() != "tensorflow":
+    """Return `layer_norm` where gradients are to be written out, else None."""
+    if not _writes_out():
         return None
     from keras_attention.kernels.layer_norm import layer_norm
 
@@ -64,8 +83,8 @@ def kernel_for_layer_norm() -> Callable[..., Array] | None:
 
 
 def kernel_for_crossentropy() -> Callable[..., Array] | None:
-    """Return `crossentropy` with TensorFlow on one CPU, else None."""
-    if keras.backend.backend() != "tensorflow" or not _is_on_one_cpu():
+    """Return `crossentropy` where gradients are to be written out, else None."""
+    if not _writes_out():
         return None
     from keras_attention.kernels.crossentropy import crossentropy
 
@@ -73,8 +92,8 @@ def kernel_for_crossentropy() -> Callable[..., Array] | None:
 
 
 def kernel_for_gru() -> Callable[..., Array] | None:
-    """Return `gru` with TensorFlow on one CPU, else None."""
-    if keras.backend.backend() != "tensorflow" or not _is_on_one_cpu():
+    """Return `gru` where gradients are to be written out, else None."""
+    if not _writes_out():
         return None
     from keras_attention.kernels.gru import gru
 
@@ -107,6 +126,12 @@ def kernel_for_steps(model: keras.Model) -> "StepsInParts | None":
     from keras_attention.kernels.parts import StepsInParts
 
     return StepsInParts(model, count)
+
+
+def _writes_out():
+    """Return whether gradients are to be written out, and are: with TensorFlow on one CPU."""
+    is_there = _WRITTEN_OUT.get() and keras.backend.backend() == "tensorflow"
+    return is_there and _is_on_one_cpu()
 
 
 def _is_on_one_cpu():

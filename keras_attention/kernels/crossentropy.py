@@ -1,12 +1,13 @@
 """The crossentropy of many logits in few passes over them, its gradient written out.
 
-ℓ = ln Σ_v exp z_v − Σ_v q_v z_v,   ∂z = p − q,   p = softmax z
+ℓ = Σ_v q_v (max z − z_v) − ln max p,   ∂z = p − q,   p = softmax z
 
-TensorFlow computes a softmax in one operation. The logarithm of its denominator comes from its
-largest probability: ln Σ_v exp z_v = max z − ln max p.
+TensorFlow computes a softmax in one operation. Its largest probability gives the logarithm of its
+denominator, ln Σ_v exp z_v = max z − ln max p, without another pass over the logits.
 """
 
 import tensorflow as tf
+from keras import ops
 
 from keras_attention.types import Array
 
@@ -19,20 +20,22 @@ def crossentropy(answers: Array, logits: Array, label_smoothing: float) -> Array
         logits: z, (B, T, V), float32.
         label_smoothing: ε, with q_y = 1 − ε + ε/V and q_v = ε/V elsewhere.
     """
-    words = logits.shape[-1]
-    share = label_smoothing / words  # of each word, the right one included
+    words = ops.shape(logits)[-1]
 
     @tf.custom_gradient
     def losses(logits):
         shares = tf.nn.softmax(logits)
-        peaks = tf.reduce_max(logits, axis=-1, keepdims=True)  # as `MaskedAccuracy` needs them
-        largest = tf.reduce_max(shares, axis=-1, keepdims=True)
-        found = tf.squeeze(peaks - tf.math.log(largest), -1)
-        found -= (1 - label_smoothing) * tf.gather(logits, answers, batch_dims=2)
+        # Just as in `MaskedAccuracy`, so that TensorFlow computes it once for both
+        peaks = tf.squeeze(tf.reduce_max(logits, axis=-1, keepdims=True), -1)
+        right = tf.gather(logits, answers, batch_dims=2)
+        found = (1 - label_smoothing) * (peaks - right) - tf.math.log(
+            tf.reduce_max(shares, axis=-1)
+        )
         if label_smoothing > 0:
-            found -= label_smoothing * tf.reduce_mean(logits, axis=-1)
+            found += label_smoothing * (peaks - tf.reduce_mean(logits, axis=-1))
 
         def gradient(upstream):
+            share = label_smoothing / words  # of each word, the right one included
             wanted = tf.one_hot(answers, words, 1 - label_smoothing + share, share)
             return (shares - wanted) * tf.expand_dims(upstream, -1)
 

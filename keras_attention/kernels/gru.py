@@ -1,11 +1,11 @@
 """A gated recurrent unit whose gradient is written out: one product for its kernel, after the loop.
 
-u_t = s_{t−1} U + c
+x_t = (input t) W + b,   u_t = s_{t−1} U + c
 z_t, r_t = σ(x_t^z + u_t^z), σ(x_t^r + u_t^r),   h_t = tanh(x_t^h + r_t ⊙ u_t^h)
 s_t = z_t ⊙ s_{t−1} + (1 − z_t) ⊙ h_t
 
-With f_t = ∂s_t/∂u_t, three numbers for each of the state, and g_t, the gradient of what was
-returned, the gradients δ_t of the states follow each other backwards, and all others from them:
+With f_t = ∂s_t/∂u_t, 3·D numbers, and g_t, the gradient of what step t returned, the gradients δ_t
+of the states follow each other backwards from δ_T = g_T, and all others follow from them:
 
 δ_{t−1} = g_{t−1} + z_t ⊙ δ_t + (f_t ⊙ δ_t) Uᵀ,   ∂U = Σ_t s_{t−1}ᵀ (f_t ⊙ δ_t)
 
@@ -14,6 +14,7 @@ makes a product for ∂U in each, as large as U itself, and adds them up.
 """
 
 import tensorflow as tf
+from keras import ops
 
 from keras_attention.types import Array
 
@@ -28,7 +29,7 @@ def gru(
     go_backwards: bool = False,
     zero_output_for_mask: bool = False,
 ) -> tuple[Array, Array]:
-    """Return all states and the last one, as `keras_attention.layers.GRU` does.
+    """Return what each step of a GRU returns, and its last state.
 
     Args:
         sequence: (B, T, E), with at least one step.
@@ -41,7 +42,7 @@ def gru(
         zero_output_for_mask: whether such steps return zeros, not the state.
 
     Returns:
-        The states (B, T, D), in the order of the steps, and the last of them (B, D).
+        The states (B, T, D), in the order of the steps, or zeros; and the last state (B, D).
     """
     bias, recurrent_bias = tf.unstack(bias)
     steps = tf.transpose(sequence, (1, 0, 2))
@@ -51,7 +52,7 @@ def gru(
         is_real = None if is_real is None else tf.reverse(is_real, [0])
     rows = tf.reshape(steps, (-1, steps.shape[-1]))
     inputs = tf.nn.bias_add(tf.matmul(rows, kernel), bias)
-    inputs = tf.reshape(inputs, (*tf.unstack(tf.shape(steps)[:2]), bias.shape[0]))
+    inputs = tf.reshape(inputs, (*ops.shape(steps)[:2], bias.shape[0]))
     if first is None:
         first = tf.zeros_like(inputs[0, :, : recurrent_kernel.shape[0]])
         recurrent = tf.zeros_like(inputs[0]) + recurrent_bias
@@ -65,8 +66,17 @@ def gru(
 
 
 def _states(inputs, first, recurrent, kernel, bias, is_real):
-    """Return all states (T, B, D), from x (T, B, 3·D), s_0, u_1, U, c and a mask (T, B, 1)."""
-    count, width = tf.shape(inputs)[0], kernel.shape[0]
+    """Return all states (T, B, D).
+
+    Args:
+        inputs: all x_t, (T, B, 3·D).
+        first: s_0, (B, D).
+        recurrent: u_1, (B, 3·D), through which U and c get their gradients from the first step.
+        kernel: U, (D, 3·D).
+        bias: c, (3·D,).
+        is_real: booleans (T, B, 1), False where a step keeps the state; or None.
+    """
+    count, width = ops.shape(inputs)[0], kernel.shape[0]
 
     def split(array):
         return tf.split(array, [2 * width, width], axis=-1)
@@ -89,10 +99,10 @@ def _states(inputs, first, recurrent, kernel, bias, is_real):
             """Return the state of a step, and everything that is written down in it."""
             of_gates, of_candidate = split(recurrent)
             update, reset = tf.split(tf.sigmoid(gates_at(t) + of_gates), 2, axis=-1)
-            if is_real_at is not None:
-                update = tf.where(is_real_at(t), update, tf.ones_like(update))
             candidate = tf.tanh(candidate_at(t) + reset * of_candidate)
             after = update * before + (1 - update) * candidate
+            if is_real_at is not None:
+                after = tf.where(is_real_at(t), after, before)
             found = after, update, reset, candidate, of_candidate
             return after, [array.write(t, each) for array, each in zip(written, found, strict=True)]
 
@@ -107,6 +117,8 @@ def _states(inputs, first, recurrent, kernel, bias, is_real):
 
         def gradient(upstream):
             update, reset, candidate, of_candidate = (each.stack() for each in written[1:])
+            if is_real is not None:  # a step that keeps the state is one whose update gate is 1
+                update = tf.where(is_real, update, tf.ones_like(update))
             before = tf.concat([first[None], found[:-1]], axis=0)
             of_input = (1 - update) * (1 - candidate * candidate)
             to_update = (before - candidate) * update * (1 - update)

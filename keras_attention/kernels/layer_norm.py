@@ -25,7 +25,7 @@ def layer_norm(x: Array, gamma: Array, beta: Array, epsilon: float) -> Array:
         (…, D), in the dtype of x.
     """
     dtype = tf.float64 if x.dtype == tf.float64 else tf.float32
-    rows = tf.cast(tf.reshape(x, (-1, x.shape[-1])), dtype)
+    rows = tf.cast(tf.reshape(x, (-1, gamma.shape[0])), dtype)
     normed = _normed(rows, tf.cast(gamma, dtype), tf.cast(beta, dtype), epsilon)
     return tf.cast(tf.reshape(normed, tf.shape(x)), x.dtype)
 

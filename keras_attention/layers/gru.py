@@ -25,7 +25,8 @@ class GRU(keras.layers.RNN):
     on every backend. `keras.layers.RNN` over a `keras.layers.GRUCell` multiplies the inputs by
     their kernel once per step; here one product does this for all steps. The recurrent kernel is
     read before the loop: for the gradient, TensorFlow would store a copy of a variable for each
-    step that reads it.
+    step that reads it. Where a model of this package trains without XLA on a CPU, the gradient is
+    written out (`keras_attention.kernels`).
 
     Args:
         units: width of the state, D.
@@ -41,7 +42,7 @@ class GRU(keras.layers.RNN):
 
     Returns:
         The last state (B, D), or with `return_sequences` all states (B, T, D); with
-        `return_state` a list of this and the last state.
+        `return_state` this and the last state.
 
     Raises:
         ValueError: `units` is not positive.
@@ -79,18 +80,29 @@ class GRU(keras.layers.RNN):
         mask: Array | None = None,
         training: bool = False,
     ) -> Any:
-        kernel = kernel_for_gru() if training else None
-        is_unusual = self.stateful or self.unroll
-        # Keras returns zeros, not the first state, for padding before the first word
-        begins_with_padding = initial_state is not None and mask is not None
-        if kernel is None or is_unusual or begins_with_padding:
+        kernel = self._kernel(initial_state, mask)
+        if kernel is None:
             return super().call(sequences, initial_state, mask, training)
-        weights = self.cell.kernel, self.cell.recurrent_kernel, self.cell.bias
         first = initial_state[0] if isinstance(initial_state, (list, tuple)) else initial_state
-        options = mask, self.go_backwards, self.zero_output_for_mask
-        states, last = kernel(sequences, *map(ops.copy, weights), first, *options)
-        outputs = states if self.return_sequences else last
+        outputs, last = kernel(
+            ops.cast(sequences, self.compute_dtype),
+            *map(ops.copy, (self.cell.kernel, self.cell.recurrent_kernel, self.cell.bias)),
+            first=None if first is None else ops.cast(first, self.compute_dtype),
+            mask=None if mask is None else ops.cast(mask, "bool"),
+            go_backwards=self.go_backwards,
+            zero_output_for_mask=self.zero_output_for_mask,
+        )
+        outputs = outputs if self.return_sequences else outputs[:, -1]
         return (outputs, last) if self.return_state else outputs
+
+    def _kernel(self, initial_state, mask):
+        """Return what is faster than Keras' loop, None if it would compute something else."""
+        if self.stateful or self.unroll:
+            return None
+        # Before the first word Keras returns zeros for padding, and the kernel the first state
+        if initial_state is not None and mask is not None:
+            return None
+        return kernel_for_gru()
 
     def inner_loop(
         self, sequences: Array, initial_state: list[Array], mask: Array, training: bool = False

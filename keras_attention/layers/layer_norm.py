@@ -1,4 +1,4 @@
-"""The layer norm of the Transformers: Keras', with the gradient that its device computes fastest.
+"""The layer norm of the Transformers: Keras', whose gradient TensorFlow finds written out.
 
 y = γ ⊙ (x − mean x) / √(var x + ε) + β
 """
@@ -12,17 +12,13 @@ from keras_attention.types import Array
 
 @keras.saving.register_keras_serializable("keras_attention")
 class LayerNormalization(keras.layers.LayerNormalization):
-    """Normalize each vector, and then scale and shift it: `keras.layers.LayerNormalization`.
+    """Normalize each vector, then scale and shift it, as `keras.layers.LayerNormalization` does.
 
-    It has the same weights and computes the same numbers, over the last axis.
-
-    Args:
-        epsilon: ε, what is added to the variance.
-        **kwargs: initializers, regularizers and constraints of γ and β; the rest as for every Keras
-            layer.
+    It has the same arguments and weights, and computes the same numbers, over the last axis with a
+    kernel of `keras_attention.kernels`, where there is one.
 
     Call arguments:
-        x: (…, D).
+        inputs: (…, D).
 
     Returns:
         (…, D).
@@ -36,8 +32,8 @@ class LayerNormalization(keras.layers.LayerNormalization):
         Ba, Kiros, Hinton (2016), Layer normalization, arXiv:1607.06450, equation 4.
     """
 
-    def call(self, x: Array) -> Array:
+    def call(self, inputs: Array) -> Array:
         kernel = kernel_for_layer_norm()
-        if kernel is None:
-            return super().call(x)
-        return ops.cast(kernel(x, self.gamma, self.beta, self.epsilon), self.compute_dtype)
+        if kernel is None or self.axis != [-1] or self.gamma is None or self.beta is None:
+            return super().call(inputs)
+        return ops.cast(kernel(inputs, self.gamma, self.beta, self.epsilon), self.compute_dtype)

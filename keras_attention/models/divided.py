@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from keras_attention.kernels import kernel_for_steps
+from keras_attention.kernels import gradients_written_out, kernel_for_steps
 
 
 @keras.saving.register_keras_serializable("keras_attention")
@@ -15,7 +15,7 @@ class DividedModel(keras.Model):
     `set_intra_op_parallelism_threads(1)`, and with a `MaskedCrossentropy` as loss: see
     `keras_attention.kernels.parts`. Elsewhere its steps are those of `keras.Model`. Divided steps
     learn the same; dropout drops other numbers. Metrics must add up over tokens, as
-    `MaskedAccuracy` does.
+    `MaskedAccuracy` does. On TensorFlow without XLA layers and loss write out their gradients.
 
     Args:
         *args, **kwargs: as for `keras.Model`.
@@ -23,8 +23,10 @@ class DividedModel(keras.Model):
 
     def train_step(self, *inputs: Any) -> Any:
         steps = kernel_for_steps(self)
-        return super().train_step(*inputs) if steps is None else steps.train(*inputs)
+        with gradients_written_out(not self.jit_compile):
+            return super().train_step(*inputs) if steps is None else steps.train(*inputs)
 
     def test_step(self, *inputs: Any) -> Any:
         steps = kernel_for_steps(self)
-        return super().test_step(*inputs) if steps is None else steps.test(*inputs)
+        with gradients_written_out(not self.jit_compile):
+            return super().test_step(*inputs) if steps is None else steps.test(*inputs)

@@ -14,6 +14,13 @@ pytestmark = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="the other backends have no such kernel"
 )
 
+
+@pytest.fixture(autouse=True)
+def written_out():
+    with kernels.gradients_written_out():
+        yield
+
+
 B, T, V = 3, 4, 7
 RNG = np.random.default_rng(0)
 LOGITS, ANSWERS = RNG.normal(0, 3, (B, T, V)), RNG.integers(0, V, (B, T), dtype="int32")
@@ -44,6 +51,21 @@ def test_a_certain_and_wrong_model_pays_in_full():
     assert_close(kernel(ANSWERS, ops.convert_to_tensor(logits, "float32"), 0.0), losses, 1e-6)
 
 
+def test_a_loss_is_as_exact_among_large_logits():
+    kernel, (losses, _) = kernels.kernel_for_crossentropy(), by_definition(0, LOGITS.round())
+    logits = ops.convert_to_tensor(LOGITS.round() + 10_000, "float32")
+    assert_close(kernel(ANSWERS, logits, 0.0), losses, 1e-6)
+
+
+def test_a_certain_and_right_model_pays_next_to_nothing():
+    logits = np.where(np.arange(V) == ANSWERS[..., None], 20.0, 5.0)
+    losses, _ = by_definition(0, logits)
+    assert losses.max() < 1e-5
+    kernel = kernels.kernel_for_crossentropy()
+    found = as_numpy(kernel(ANSWERS, ops.convert_to_tensor(logits, "float32"), 0.0))
+    np.testing.assert_allclose(found, losses, atol=1e-7)
+
+
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 def test_where_there_is_no_kernel_the_numbers_are_the_same(smoothing, monkeypatch):
     def computed():
@@ -56,6 +78,13 @@ def test_where_there_is_no_kernel_the_numbers_are_the_same(smoothing, monkeypatc
     assert kernels.kernel_for_crossentropy() is None
     for found, expected in zip(computed(), (losses, slopes), strict=True):
         assert_close(found, expected, 1e-6)
+
+
+def test_nobody_gets_a_kernel_who_did_not_ask():
+    with kernels.gradients_written_out(False):
+        assert kernels.kernel_for_crossentropy() is None
+        assert kernels.kernel_for_gru() is None
+        assert kernels.kernel_for_layer_norm() is None
 
 
 def test_under_a_strategy_there_is_no_kernel():
