@@ -2,8 +2,8 @@
 
 - `kernel_for_lookup`: the kernel of a lookup, where there is one and it is faster.
 - `kernel_for_adam`: likewise that of a step of Adam.
-- `kernel_for_crossentropy`, `kernel_for_gru`, `kernel_for_layer_norm`: likewise, with gradients
-  that are written out; only within `gradients_written_out()`.
+- `kernel_with_gradient`: that of a crossentropy, a GRU or a layer norm, with a gradient that is
+  written out; only within `gradients_written_out()`.
 - `kernel_for_steps`: training steps that divide batches, not operations, among the cores.
 
 Here stands the only code of layers, models, training and decoding that knows a backend. Nothing
@@ -14,19 +14,15 @@ for the numbers that dropout draws.
 from keras_attention.kernels.choice import (
     gradients_written_out,
     kernel_for_adam,
-    kernel_for_crossentropy,
-    kernel_for_gru,
-    kernel_for_layer_norm,
     kernel_for_lookup,
     kernel_for_steps,
+    kernel_with_gradient,
 )
 
 __all__ = [
     "gradients_written_out",
     "kernel_for_adam",
-    "kernel_for_crossentropy",
-    "kernel_for_gru",
-    "kernel_for_layer_norm",
     "kernel_for_lookup",
     "kernel_for_steps",
+    "kernel_with_gradient",
 ]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import keras
@@ -73,31 +74,15 @@ def gradients_written_out(wanted: bool = True) -> Iterator[None]:
         _WRITTEN_OUT.reset(token)
 
 
-def kernel_for_layer_norm() -> Callable[..., Array] | None:
-    """Return `layer_norm` where gradients are to be written out, else None."""
+def kernel_with_gradient(name: str) -> Callable[..., Array] | None:
+    """Return a kernel where gradients are to be written out, with TensorFlow on a CPU, else None.
+
+    Args:
+        name: "crossentropy", "gru" or "layer_norm", of the module and of its function.
+    """
     if not _writes_out():
         return None
-    from keras_attention.kernels.layer_norm import layer_norm
-
-    return layer_norm
-
-
-def kernel_for_crossentropy() -> Callable[..., Array] | None:
-    """Return `crossentropy` where gradients are to be written out, else None."""
-    if not _writes_out():
-        return None
-    from keras_attention.kernels.crossentropy import crossentropy
-
-    return crossentropy
-
-
-def kernel_for_gru() -> Callable[..., Array] | None:
-    """Return `gru` where gradients are to be written out, else None."""
-    if not _writes_out():
-        return None
-    from keras_attention.kernels.gru import gru
-
-    return gru
+    return getattr(import_module(f"keras_attention.kernels.{name}"), name)
 
 
 def kernel_for_steps(model: keras.Model) -> "StepsInParts | None":

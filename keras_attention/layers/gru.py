@@ -11,7 +11,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_attention.kernels import kernel_for_gru
+from keras_attention.kernels import kernel_with_gradient
 from keras_attention.layers.loop import Cell
 from keras_attention.ops.precision import matmul
 from keras_attention.types import Array
@@ -102,7 +102,7 @@ class GRU(keras.layers.RNN):
         # Before the first word Keras returns zeros for padding, and the kernel the first state
         if initial_state is not None and mask is not None:
             return None
-        return kernel_for_gru()
+        return kernel_with_gradient("gru")
 
     def inner_loop(
         self, sequences: Array, initial_state: list[Array], mask: Array, training: bool = False

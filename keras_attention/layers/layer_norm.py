@@ -6,7 +6,7 @@ y = γ ⊙ (x − mean x) / √(var x + ε) + β
 import keras
 from keras import ops
 
-from keras_attention.kernels import kernel_for_layer_norm
+from keras_attention.kernels import kernel_with_gradient
 from keras_attention.types import Array
 
 
@@ -34,7 +34,7 @@ class LayerNormalization(keras.layers.LayerNormalization):
     """
 
     def call(self, inputs: Array) -> Array:
-        kernel = kernel_for_layer_norm()
+        kernel = kernel_with_gradient("layer_norm")
         if kernel is None or self.axis != [-1] or self.gamma is None or self.beta is None:
             return super().call(inputs)
         return ops.cast(kernel(inputs, self.gamma, self.beta, self.epsilon), self.compute_dtype)

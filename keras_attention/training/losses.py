@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_attention.kernels import kernel_for_crossentropy
+from keras_attention.kernels import kernel_with_gradient
 from keras_attention.types import Array
 
 
@@ -19,7 +19,7 @@ def crossentropies(y_true: Array, y_pred: Array, label_smoothing: float = 0.0) -
         y_pred: logits (B, T, V).
         label_smoothing: ε, with q_y = 1 − ε + ε/V and q_v = ε/V elsewhere.
     """
-    compute = kernel_for_crossentropy() or _crossentropy
+    compute = kernel_with_gradient("crossentropy") or _crossentropy
     answers, logits = ops.cast(y_true, "int32"), ops.cast(y_pred, "float32")
     found = compute(answers, logits, label_smoothing)
     return ops.where(ops.not_equal(answers, 0), found, 0.0)  # a logit of padding may be −∞

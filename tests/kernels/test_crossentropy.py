@@ -35,7 +35,7 @@ def by_definition(smoothing, logits=LOGITS):
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
 def test_losses_and_gradients_are_those_of_the_definition(smoothing):
-    kernel, upstream = kernels.kernel_for_crossentropy(), RNG.normal(size=(B, T))
+    kernel, upstream = kernels.kernel_with_gradient("crossentropy"), RNG.normal(size=(B, T))
     losses, slopes = by_definition(smoothing)
     logits = ops.convert_to_tensor(LOGITS, "float32")
     assert_close(kernel(ANSWERS, logits, smoothing), losses, 1e-6)
@@ -47,12 +47,15 @@ def test_a_certain_and_wrong_model_pays_in_full():
     logits = np.where(np.arange(V) == (ANSWERS[..., None] + 1) % V, 1e4, -1e4)
     losses, _ = by_definition(0, logits)
     assert losses.min() == 2e4
-    kernel = kernels.kernel_for_crossentropy()
+    kernel = kernels.kernel_with_gradient("crossentropy")
     assert_close(kernel(ANSWERS, ops.convert_to_tensor(logits, "float32"), 0.0), losses, 1e-6)
 
 
 def test_a_loss_is_as_exact_among_large_logits():
-    kernel, (losses, _) = kernels.kernel_for_crossentropy(), by_definition(0, LOGITS.round())
+    kernel, (losses, _) = (
+        kernels.kernel_with_gradient("crossentropy"),
+        by_definition(0, LOGITS.round()),
+    )
     logits = ops.convert_to_tensor(LOGITS.round() + 10_000, "float32")
     assert_close(kernel(ANSWERS, logits, 0.0), losses, 1e-6)
 
@@ -61,7 +64,7 @@ def test_a_certain_and_right_model_pays_next_to_nothing():
     logits = np.where(np.arange(V) == ANSWERS[..., None], 20.0, 5.0)
     losses, _ = by_definition(0, logits)
     assert losses.max() < 1e-5
-    kernel = kernels.kernel_for_crossentropy()
+    kernel = kernels.kernel_with_gradient("crossentropy")
     found = as_numpy(kernel(ANSWERS, ops.convert_to_tensor(logits, "float32"), 0.0))
     np.testing.assert_allclose(found, losses, atol=1e-7)
 
@@ -75,18 +78,18 @@ def test_where_there_is_no_kernel_the_numbers_are_the_same(smoothing, monkeypatc
 
     losses, slopes = computed()
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind=None: [kind])
-    assert kernels.kernel_for_crossentropy() is None
+    assert kernels.kernel_with_gradient("crossentropy") is None
     for found, expected in zip(computed(), (losses, slopes), strict=True):
         assert_close(found, expected, 1e-6)
 
 
 def test_nobody_gets_a_kernel_who_did_not_ask():
     with kernels.gradients_written_out(False):
-        assert kernels.kernel_for_crossentropy() is None
-        assert kernels.kernel_for_gru() is None
-        assert kernels.kernel_for_layer_norm() is None
+        assert kernels.kernel_with_gradient("crossentropy") is None
+        assert kernels.kernel_with_gradient("gru") is None
+        assert kernels.kernel_with_gradient("layer_norm") is None
 
 
 def test_under_a_strategy_there_is_no_kernel():
     with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
-        assert kernels.kernel_for_crossentropy() is None
+        assert kernels.kernel_with_gradient("crossentropy") is None
