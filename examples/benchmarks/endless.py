@@ -13,9 +13,10 @@ class Endless:
     Args:
         kind: name of the model.
         sizes: of the model, `vocabulary` among them.
+        runtime: of the translator.
     """
 
-    def __init__(self, kind, sizes):
+    def __init__(self, kind, sizes, runtime="keras"):
         from keras_attention.cli.heap import keep_freed_memory
         from keras_attention.text import END, SPECIAL_WORDS, Vocabulary
         from keras_attention.translation.translator import Translator
@@ -29,6 +30,7 @@ class Endless:
         logits.bias.assign(never)
         words = [*SPECIAL_WORDS, *_words(self.count - len(SPECIAL_WORDS))]
         self.translator = Translator(self.model, Vocabulary(words), Vocabulary(words))
+        self.translator.runtime = runtime
 
     def train(self, source, target, batch_size):
         """Take a step of training on random ids (B, S) and (B, T)."""

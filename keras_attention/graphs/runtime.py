@@ -1,5 +1,8 @@
 """A Transformer in ONNX Runtime: its encoder and its step, as decoding calls them."""
 
+import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import keras
@@ -23,14 +26,18 @@ from keras_attention.menu import NEEDS_OF_ONNX_RUNTIME
 from keras_attention.text import PADDING
 from keras_attention.types import Array
 
+# A token alone goes into a cache in place if there are more slots. Fewer are sooner copied.
+MOST_COPIED = 64
+ROOM = 32  # the slots of a cache that grows in place
+
 
 class State(NamedTuple):
     """The tokens so far, of W hypotheses for each sentence.
 
     Attributes:
         seen: booleans (B, W, P), the slots with the tokens of each hypothesis.
-        cache: keys and values (B, H, P, K) of all slots, by the names of the graph, as ONNX Runtime
-            holds them.
+        cache: keys and values (B, H, P or more, K) of all slots, by the names of the graph, as ONNX
+            Runtime holds them. A step may write into the slots after the first P, which are empty.
     """
 
     seen: np.ndarray
@@ -57,9 +64,11 @@ class Runtime:
             raise ImportError(f"ONNX Runtime needs {names}: {pip_install('onnxruntime')}")
         check_transformer(model)
         self._encoder = _Session(encoder_graph(model, int8))
-        # With W hypotheses, and with one: a session that is not needed would take time and memory
-        self._graphs = {alone: step_graph(model, int8, alone) for alone in (False, True)}
-        self._steps: dict[bool, _Session] = {}
+        # Alone, in place: a session that is not needed would take time and memory
+        kinds = (False, False), (True, False), (True, True)
+        self._graphs = {kind: step_graph(model, int8, *kind) for kind in kinds}
+        self._steps: dict[tuple[bool, bool], _Session] = {}
+        self._lock = threading.Lock()
         self._words = model.output_shape[-1]
         layers = layers_of(model.get_layer("decoder"), TransformerDecoderLayer)
         self._cached = [f"{kind}_{n + 1}" for n in range(len(layers)) for kind in CACHED]
@@ -83,9 +92,15 @@ class Runtime:
             count: how many of the likeliest tokens it returns; None: all logits.
             alone: whether each sentence has a single hypothesis.
         """
-        if alone not in self._steps:
-            self._steps[alone] = _Session(self._graphs.pop(alone))
-        return Step(self._steps[alone], self._rows, self._words, count, alone)
+        return Step(partial(self._session, alone), self._rows, self._words, count, alone)
+
+    def _session(self, alone, in_place):
+        """Return the session of a step, which the first call makes."""
+        kind = alone, in_place
+        with self._lock:
+            if kind not in self._steps:
+                self._steps[kind] = _Session(self._graphs.pop(kind))
+        return self._steps[kind]
 
 
 class Step:
@@ -94,7 +109,7 @@ class Step:
     It computes at once, without being traced, so a loop may `take` any rows of its tensors.
 
     Args:
-        session: of the graph "step".
+        session: `session(in_place)` → that of the graph "step".
         rows: of the graph that takes rows of the memory and the cache.
         words: size of the vocabulary, V.
         count, alone: as for `Runtime.step`.
@@ -110,10 +125,16 @@ class Step:
     shares_rows = True
 
     def __init__(
-        self, session: "_Session", rows: "_Session", words: int, count: int | None, alone: bool
+        self,
+        session: Callable[[bool], "_Session"],
+        rows: "_Session",
+        words: int,
+        count: int | None,
+        alone: bool,
     ):
         self._session, self._rows, self._words, self._alone = session, rows, words, alone
-        self._outputs = [name for name in session.outputs if count is None or name != "logits"]
+        outputs = session(False).outputs
+        self._outputs = [name for name in outputs if count is None or name != "logits"]
         self._count = _held(np.array([1 if count is None else min(count, words)]))
 
     def __call__(
@@ -126,13 +147,18 @@ class Step:
             "positions": _held(np.full(hypotheses, slots // hypotheses)),
             "count": self._count,
         }
+        cache, written = state.cache, {}
         if self._alone:  # and so sees every token
             seen = np.ones((batch, 1, slots + 1), dtype=bool)
         else:
             seen = _with_own(state.seen)
             given["bias"] = _held(np.where(seen, np.float32(0), NOWHERE)[:, None])
-        found = self._session({**given, **memory, **state.cache}, self._outputs)
-        after = State(seen, {name: found[f"next_{name}"] for name in state.cache})
+        if in_place := self._alone and slots >= MOST_COPIED:
+            cache = _with_room(cache, slots)
+            given |= _at_slot(slots, cache)
+            written = {f"next_{name}": tensor for name, tensor in cache.items()}
+        found = self._session(in_place)({**given, **memory, **cache}, self._outputs, written)
+        after = State(seen, {name: found[f"next_{name}"] for name in cache})
         if "logits" in found:
             return found["logits"].numpy()[:, : self._words], {}, after
         return Candidates(found["log_probabilities"].numpy(), found["ids"].numpy()), {}, after
@@ -190,20 +216,24 @@ class _Session:
         self._session = onnxruntime.InferenceSession(graph, options, providers=providers)
         self.outputs = [output.name for output in self._session.get_outputs()]
 
-    def __call__(self, given, names=None):
-        """Return the outputs with these names, or all, by name."""
+    def __call__(self, given, names=None, written=None):
+        """Return the outputs with these names, or all, by name; some are `written` into tensors."""
         from onnxruntime import OrtValue
 
-        names = names or self.outputs
+        written = written or {}
+        names = [name for name in names or self.outputs if name not in written]
         binding = self._session.io_binding()
         for name, value in given.items():
             binding.bind_ortvalue_input(name, value)
         for name in names:
             binding.bind_output(name)
+        for name, value in written.items():
+            binding.bind_ortvalue_output(name, value)
         self._session.run_with_iobinding(binding)
         found = binding.get_outputs_as_ortvaluevector()
         # By number: going through the vector itself takes several times as long
-        return {name: OrtValue(found[number]) for number, name in enumerate(names)}
+        new = {name: OrtValue(found[number]) for number, name in enumerate(names)}
+        return {**new, **written}
 
 
 def _with_own(seen):
@@ -211,6 +241,36 @@ def _with_own(seen):
     batch, hypotheses, _ = seen.shape
     own = np.broadcast_to(np.eye(hypotheses, dtype=bool), (batch, hypotheses, hypotheses))
     return np.concatenate([seen, own], axis=2)
+
+
+def _with_room(cache, slots):
+    """Return a cache that has an empty slot after so many."""
+    if slots < _shape(cache)[2]:
+        return cache
+    return {name: _with_empty_slots(tensor) for name, tensor in cache.items()}
+
+
+def _with_empty_slots(tensor):
+    filled = tensor.numpy()
+    batch, heads, slots, depth = filled.shape
+    longer = np.zeros((batch, heads, slots + ROOM, depth), filled.dtype)
+    longer[:, :, :slots] = filled
+    return _held(longer)
+
+
+def _at_slot(slot, cache):
+    """Return the places (B, H, 1, 3) of a slot in a cache, and a bias that hides those after it."""
+    batch, heads, slots, _ = _shape(cache)
+    places = np.empty((batch, heads, 1, 3), dtype="int64")
+    places[..., 0] = np.arange(batch)[:, None, None]
+    places[..., 1] = np.arange(heads)[:, None]
+    places[..., 2] = slot
+    bias = np.where(np.arange(slots) > slot, NOWHERE, np.float32(0))
+    return {"slot": _held(places), "bias": _held(bias[None, None, None])}
+
+
+def _shape(cache):
+    return next(iter(cache.values())).shape()
 
 
 def _held(array):

@@ -1,4 +1,4 @@
-"""A Transformer of this package as two graphs: one encodes, one makes a step of W tokens.
+"""A Transformer of this package as graphs: one encodes, others make a step of W tokens.
 
     encoder  context (B, S) → memory_bias (B, 1, 1, S); memory_keys_n and memory_values_n
              (B, H, S, K), one per decoder layer
@@ -7,7 +7,11 @@
              log_probabilities (B · W, k) of the likeliest tokens, never padding or `[START]`; and
              the cache with W more slots, next_keys_n and next_values_n
 
-A bias is 0 where a token may attend and very small elsewhere. Both graphs compute what the layers
+A cache with more slots is a copy. In place, a step of one token takes a cache with C slots, the
+last of them empty, a bias (1, 1, 1, C) and a slot (B, H, 1, 3), where its token goes; nothing is
+copied if next_keys_n is where keys_n is.
+
+A bias is 0 where a token may attend and very small elsewhere. All graphs compute what the layers
 compute, with the positions of all sentences as the rows of one matrix.
 """
 
@@ -60,7 +64,9 @@ def encoder_graph(model: keras.Model, int8: bool = False) -> bytes:
     return graph.serialized({"context": Tensor("INT32", ("B", "S"))}, outputs)
 
 
-def step_graph(model: keras.Model, int8: bool = False, alone: bool = False) -> bytes:
+def step_graph(
+    model: keras.Model, int8: bool = False, alone: bool = False, in_place: bool = False
+) -> bytes:
     """Return the graph "step".
 
     Args:
@@ -68,6 +74,7 @@ def step_graph(model: keras.Model, int8: bool = False, alone: bool = False) -> b
         int8: as for `encoder_graph`.
         alone: whether W is 1. Then the token may attend to all slots, and there is no bias; and
             (B, 1, H, K) need not be transposed to (B, H, 1, K).
+        in_place: whether the token goes into an empty slot of the cache, if it is alone.
     """
     check_transformer(model)
     decoder = model.get_layer("decoder")
@@ -81,7 +88,11 @@ def step_graph(model: keras.Model, int8: bool = False, alone: bool = False) -> b
         "count": Tensor("INT64", (1,)),
         "memory_bias": Tensor("FLOAT", ("B", 1, 1, "S")),
     }
-    if not alone:
+    bias = None if alone and not in_place else "bias"
+    if in_place:
+        inputs["bias"] = Tensor("FLOAT", (1, 1, 1, "C"))
+        inputs["slot"] = Tensor("INT64", ("B", "H", 1, 3))
+    elif not alone:
         inputs["bias"] = Tensor("FLOAT", ("B", 1, "W", "P + W"))
     outputs = {
         "logits": Tensor("FLOAT", ("B · W", "V or more")),
@@ -93,14 +104,16 @@ def step_graph(model: keras.Model, int8: bool = False, alone: bool = False) -> b
         before = _before(graph, x, block)
         for kind, part in zip(CACHED, _keys_and_values(block), strict=True):
             name, new = f"{kind}_{number}", _heads(graph, before, ids, part, alone=alone)
-            graph("Concat", name, new, axis=2, name=f"next_{name}")
+            if in_place:
+                graph("ScatterND", name, "slot", new, name=f"next_{name}")
+            else:
+                graph("Concat", name, new, axis=2, name=f"next_{name}")
             inputs[name], outputs[f"next_{name}"] = (
                 Tensor("FLOAT", ("B", layer.num_heads, slots, layer.key_dim))
-                for slots in ("P", "P + W")
+                for slots in (("C", "C") if in_place else ("P", "P + W"))
             )
         query = _query(graph, before, ids, block, alone)
         keys, values = (f"next_{kind}_{number}" for kind in CACHED)
-        bias = None if alone else "bias"
         x = _after(graph, x, _read(graph, query, keys, values, bias, block, alone), block)
 
         block = layer.cross_attention

@@ -32,6 +32,7 @@ SEARCHES = {
     "drawn": {"temperature": 1.0, "top_k": 7, "seed": 3},
 }
 L = 9
+AS_IT_IS = on_runtime.MOST_COPIED
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +70,18 @@ def found_by(translator, runtime, **options):
     return translator.generate(sentences(23), max_length=L, batch_size=8, **options)
 
 
-@pytest.mark.parametrize("alone", [True, False])
+def with_small_caches(monkeypatch, most_copied=2):
+    """Let a cache with more slots than these grow in place, by three slots at a time."""
+    monkeypatch.setattr(on_runtime, "MOST_COPIED", most_copied)
+    monkeypatch.setattr(on_runtime, "ROOM", 3)
+
+
+@pytest.mark.parametrize(
+    ("alone", "most_copied"), [(True, AS_IT_IS), (True, 2), (True, 0), (False, 2)]
+)
 @pytest.mark.parametrize("name", MODELS)
-def test_every_step_has_the_logits_of_the_model(name, alone, translators):
+def test_every_step_has_the_logits_of_the_model(name, alone, most_copied, translators, monkeypatch):
+    with_small_caches(monkeypatch, most_copied)
     model, context = translators(name).model, sentences(7)
     target = np.random.default_rng(1).integers(4, WORDS, (7, L)).astype("int32")
     expected = ops.convert_to_numpy(model({"context": context, "target": target}))
@@ -90,9 +100,12 @@ def test_every_step_has_the_logits_of_the_model(name, alone, translators):
         np.testing.assert_allclose(best.log_probabilities, probabilities, atol=2e-4)
 
 
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize(
+    ("search", "most_copied"), [*((search, AS_IT_IS) for search in SEARCHES), ("greedy", 2)]
+)
 @pytest.mark.parametrize("name", MODELS)
-def test_the_translations_are_those_of_keras(name, search, translators):
+def test_the_translations_are_those_of_keras(name, search, most_copied, translators, monkeypatch):
+    with_small_caches(monkeypatch, most_copied)
     expected = found_by(translators(name), "keras", **SEARCHES[search])
     found = found_by(translators(name), "onnxruntime", **SEARCHES[search])
     for each, other in zip(found, expected, strict=True):
@@ -103,6 +116,20 @@ def test_the_translations_are_those_of_keras(name, search, translators):
             np.testing.assert_allclose(got[1::2], wanted[1::2], atol=1e-3)
     assert len({tuple(each[0].tokens) for each in found}) > 8
     assert any(each[0].finished for each in found)
+
+
+def test_a_long_cache_is_written_in_place_and_copied_only_for_more_room(translators, monkeypatch):
+    with_small_caches(monkeypatch)
+    runtime = graphs.Runtime(translators("tied").model)
+    step, encoded = runtime.step(), runtime.encode(sentences(7))
+    state, slots, moved = encoded["state"], [], []
+    for _ in range(L):
+        _, _, after = step(np.full(7, 5), encoded["memory"], state)
+        slots.append(after.cache["values_2"].shape()[2])
+        moved.append(after.cache["values_2"] is not state.cache["values_2"])
+        state = after
+    assert slots == [1, 2, 5, 5, 5, 8, 8, 8, 11]
+    assert moved == [True, True, True, False, False, True, False, False, True]
 
 
 def test_what_is_ruled_out_is_never_found_though_it_is_likeliest(translators):
@@ -196,7 +223,8 @@ def test_the_graphs_are_valid_onnx(int8, translators):
 
     model = translators("learned").model
     made = [graphs.encoder_graph(model, int8)]
-    made += [graphs.step_graph(model, int8, alone) for alone in (False, True)]
+    kinds = (False, False), (True, False), (True, True)
+    made += [graphs.step_graph(model, int8, *kind) for kind in kinds]
     for graph in map(onnx.load_from_string, made):
         onnx.checker.check_model(graph, full_check=True)
         assert {each.domain for each in graph.opset_import} == {""}  # no operations of its own
