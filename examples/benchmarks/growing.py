@@ -16,8 +16,8 @@ from examples.benchmarks.drawing import COLORS, finish, growth
 from examples.benchmarks.subject import Table, held
 
 MODELS = {"RNN": "rnn", "Transformer": "transformer"}
-GRAPHS = "Transformer, ONNX Runtime"
-KINDS = {**MODELS, GRAPHS: "transformer"}
+ON_ONNX_RUNTIME = "Transformer, ONNX Runtime"
+KIND_OF = {**MODELS, ON_ONNX_RUNTIME: "transformer"}
 WORDS = {"train": "a step of training", "decode": "decoding a batch"}
 LABELS = {
     "source": "source length",
@@ -29,7 +29,7 @@ LABELS = {
     "beam": "hypotheses of a beam",
 }
 COLUMNS = 3  # of panels, in pictures
-COLOR_OF = dict(zip(KINDS, COLORS, strict=False))
+COLOR_OF = dict(zip(KIND_OF, COLORS, strict=False))
 OF_A_CALL = ("source", "target", "batch", "beam")  # the other axes are of the model
 BASE = {"source": 16, "target": 16, "batch": 64, "beam": 1}
 LENGTHS = {"source": (16, 64, 256, 512), "target": (16, 64, 256), "batch": (1, 16, 64, 256)}
@@ -153,7 +153,7 @@ def measured(options, found):
     """Return what was measured, by name of the model, with what its points are of, for JSON."""
     return {
         "base": QUICK_BASE if options.quick else BASE,
-        "models": {name: options.sizes[KINDS[name]] for name in found},
+        "models": {name: options.sizes[KIND_OF[name]] for name in found},
         "measured": found,
     }
 
@@ -168,8 +168,8 @@ def lines(raw, cost):
     for name, works in raw["measured"].items():
         for work, axes in works.items():
             for axis, found in axes.items():
-                of_all = KINDS[name], raw["models"][name], raw["base"], work, axis
-                theory = [cost.theory(KINDS[name], point(*of_all, n)) for n in found["sizes"]]
+                of_all = KIND_OF[name], raw["models"][name], raw["base"], work, axis
+                theory = [cost.theory(KIND_OF[name], point(*of_all, n)) for n in found["sizes"]]
                 middles = [statistics.median(values) for values in found[cost.field]]
                 yield name, work, axis, found["sizes"], middles, theory
 

@@ -20,7 +20,7 @@ sentence, so that lengths are as asked for.
 from functools import partial
 
 from examples.benchmarks import flops, growing
-from examples.benchmarks.subject import Subject, held, is_there
+from examples.benchmarks.subject import Subject, held, is_there, left_out
 from examples.benchmarks.workers import Job, started, take_turns
 
 
@@ -48,22 +48,22 @@ def measure(options, progress):
     ONNX Runtime, where it is installed, decodes with the Transformer.
     """
     found = {}
-    names = growing.KINDS if is_there("ONNX Runtime") else growing.MODELS
+    names = growing.KIND_OF if is_there("ONNX Runtime") else growing.MODELS
     for name, kind in names.items():
         points = growing.points(kind, options.sizes[kind], options.quick)
         arguments = {"kind": kind}
-        if name == growing.GRAPHS:
+        if name == growing.ON_ONNX_RUNTIME:
             points = [point for point in points if point.work == "decode"]
             arguments["runtime"] = "onnxruntime"
         seconds = {}
         for sizes, group in growing.by_model(points):
             jobs = [Job(point.name, point.work, point.call) for point in group]
-            each = {**arguments, "sizes": sizes}
-            with started({name: ("endless", "Endless", each)}) as workers:
+            of_all = {**arguments, "sizes": sizes}
+            with started({name: ("endless", "Endless", of_all)}) as workers:
                 timed = take_turns(workers, jobs, options.rounds, progress)
             seconds |= {job: each[name].seconds for job, each in timed.items()}
         found[name] = growing.by_axis(points, seconds, TIME.field)
-    return growing.measured(options, found)
+    return {**growing.measured(options, found), "left_out": left_out(["ONNX Runtime"])}
 
 
 def time_a_token(sizes, seconds):

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import keras
@@ -12,8 +11,12 @@ from keras import ops, tree
 from keras_attention.decoding.arrays import at_places
 from keras_attention.decoding.logits import Candidates
 from keras_attention.graphs.transformer import (
+    ALONE,
     CACHED,
+    IN_PLACE,
     NOWHERE,
+    SEVERAL,
+    STEPS,
     check_transformer,
     encoder_graph,
     layers_of,
@@ -26,9 +29,10 @@ from keras_attention.menu import NEEDS_OF_ONNX_RUNTIME
 from keras_attention.text import PADDING
 from keras_attention.types import Array
 
-# A token alone goes into a cache in place if there are more slots. Fewer are sooner copied.
+# With so many slots filled, a token alone is written into a cache in place; with fewer, a copy is
+# sooner made than empty slots are read
 MOST_COPIED = 64
-ROOM = 32  # the slots of a cache that grows in place
+ROOM = 32  # the empty slots that a full cache gets
 
 
 class State(NamedTuple):
@@ -64,10 +68,9 @@ class Runtime:
             raise ImportError(f"ONNX Runtime needs {names}: {pip_install('onnxruntime')}")
         check_transformer(model)
         self._encoder = _Session(encoder_graph(model, int8))
-        # Alone, in place: a session that is not needed would take time and memory
-        kinds = (False, False), (True, False), (True, True)
-        self._graphs = {kind: step_graph(model, int8, *kind) for kind in kinds}
-        self._steps: dict[tuple[bool, bool], _Session] = {}
+        # A session that is not needed would take time and memory
+        self._graphs = {kind: step_graph(model, int8, kind) for kind in STEPS}
+        self._steps: dict[str, _Session] = {}
         self._lock = threading.Lock()
         self._words = model.output_shape[-1]
         layers = layers_of(model.get_layer("decoder"), TransformerDecoderLayer)
@@ -92,11 +95,10 @@ class Runtime:
             count: how many of the likeliest tokens it returns; None: all logits.
             alone: whether each sentence has a single hypothesis.
         """
-        return Step(partial(self._session, alone), self._rows, self._words, count, alone)
+        return Step(self._session, self._rows, self._words, count, alone)
 
-    def _session(self, alone, in_place):
-        """Return the session of a step, which the first call makes."""
-        kind = alone, in_place
+    def _session(self, kind):
+        """Return the session of a kind of step, which the first call makes."""
         with self._lock:
             if kind not in self._steps:
                 self._steps[kind] = _Session(self._graphs.pop(kind))
@@ -106,10 +108,12 @@ class Runtime:
 class Step:
     """Decode one token of each hypothesis: `step(tokens, memory, state) → …, {}, state`.
 
-    It computes at once, without being traced, so a loop may `take` any rows of its tensors.
+    It computes at once, without being traced, so a loop may `take` any rows of its tensors. Where
+    each sentence has a single hypothesis, it may write into the cache of the state that it takes,
+    so that only one step may follow each state.
 
     Args:
-        session: `session(in_place)` → that of the graph "step".
+        session: `session(kind)` → that of the graph "step" of a kind.
         rows: of the graph that takes rows of the memory and the cache.
         words: size of the vocabulary, V.
         count, alone: as for `Runtime.step`.
@@ -126,14 +130,14 @@ class Step:
 
     def __init__(
         self,
-        session: Callable[[bool], "_Session"],
+        session: Callable[[str], "_Session"],
         rows: "_Session",
         words: int,
         count: int | None,
         alone: bool,
     ):
         self._session, self._rows, self._words, self._alone = session, rows, words, alone
-        outputs = session(False).outputs
+        outputs = session(ALONE if alone else SEVERAL).outputs
         self._outputs = [name for name in outputs if count is None or name != "logits"]
         self._count = _held(np.array([1 if count is None else min(count, words)]))
 
@@ -147,17 +151,17 @@ class Step:
             "positions": _held(np.full(hypotheses, slots // hypotheses)),
             "count": self._count,
         }
-        cache, written = state.cache, {}
+        kind, cache, written = SEVERAL, state.cache, {}
         if self._alone:  # and so sees every token
-            seen = np.ones((batch, 1, slots + 1), dtype=bool)
+            kind, seen = ALONE, np.ones((batch, 1, slots + 1), dtype=bool)
         else:
             seen = _with_own(state.seen)
             given["bias"] = _held(np.where(seen, np.float32(0), NOWHERE)[:, None])
-        if in_place := self._alone and slots >= MOST_COPIED:
-            cache = _with_room(cache, slots)
+        if self._alone and slots >= MOST_COPIED:
+            kind, cache = IN_PLACE, _with_room(cache, slots)
             given |= _at_slot(slots, cache)
             written = {f"next_{name}": tensor for name, tensor in cache.items()}
-        found = self._session(in_place)({**given, **memory, **cache}, self._outputs, written)
+        found = self._session(kind)({**given, **memory, **cache}, self._outputs, written)
         after = State(seen, {name: found[f"next_{name}"] for name in cache})
         if "logits" in found:
             return found["logits"].numpy()[:, : self._words], {}, after
@@ -261,9 +265,7 @@ def _with_empty_slots(tensor):
 def _at_slot(slot, cache):
     """Return the places (B, H, 1, 3) of a slot in a cache, and a bias that hides those after it."""
     batch, heads, slots, _ = _shape(cache)
-    places = np.empty((batch, heads, 1, 3), dtype="int64")
-    places[..., 0] = np.arange(batch)[:, None, None]
-    places[..., 1] = np.arange(heads)[:, None]
+    places = np.stack(np.indices((batch, heads, 1), dtype="int64"), axis=-1)
     places[..., 2] = slot
     bias = np.where(np.arange(slots) > slot, NOWHERE, np.float32(0))
     return {"slot": _held(places), "bias": _held(bias[None, None, None])}

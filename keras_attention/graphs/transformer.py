@@ -7,9 +7,9 @@
              log_probabilities (B · W, k) of the likeliest tokens, never padding or `[START]`; and
              the cache with W more slots, next_keys_n and next_values_n
 
-A cache with more slots is a copy. In place, a step of one token takes a cache with C slots, the
-last of them empty, a bias (1, 1, 1, C) and a slot (B, H, 1, 3), where its token goes; nothing is
-copied if next_keys_n is where keys_n is.
+So a longer cache is a copy. In place, a step of one token takes a cache with C slots, a slot
+(B, H, 1, 3), where its token goes, and a bias (1, 1, 1, C), which hides the empty slots after it;
+nothing is copied if next_keys_n is where keys_n is.
 
 A bias is 0 where a token may attend and very small elsewhere. All graphs compute what the layers
 compute, with the positions of all sentences as the rows of one matrix.
@@ -27,6 +27,7 @@ from keras_attention.text import PADDING, START
 from keras_attention.types import Array
 
 CACHED = ("keys", "values")
+STEPS = SEVERAL, ALONE, IN_PLACE = ("several", "alone", "in place")
 NOWHERE = np.float32(-1e9)  # the bias of what a token may not attend to
 
 
@@ -64,19 +65,23 @@ def encoder_graph(model: keras.Model, int8: bool = False) -> bytes:
     return graph.serialized({"context": Tensor("INT32", ("B", "S"))}, outputs)
 
 
-def step_graph(
-    model: keras.Model, int8: bool = False, alone: bool = False, in_place: bool = False
-) -> bytes:
+def step_graph(model: keras.Model, int8: bool = False, kind: str = SEVERAL) -> bytes:
     """Return the graph "step".
 
     Args:
         model: as for `encoder_graph`.
         int8: as for `encoder_graph`.
-        alone: whether W is 1. Then the token may attend to all slots, and there is no bias; and
-            (B, 1, H, K) need not be transposed to (B, H, 1, K).
-        in_place: whether the token goes into an empty slot of the cache, if it is alone.
+        kind: `"several"`: W is any number. `"alone"`: W is 1, so that the token may attend to all
+            slots, and there is no bias; and (B, 1, H, K) need not be transposed to (B, H, 1, K).
+            `"in place"`: W is 1, and the token goes into an empty slot of the cache.
+
+    Raises:
+        ValueError: there is no such kind, or the model is another one.
     """
+    if kind not in STEPS:
+        raise ValueError(f"a step must be one of {', '.join(STEPS)}, got {kind!r}")
     check_transformer(model)
+    alone, in_place = kind != SEVERAL, kind == IN_PLACE
     decoder = model.get_layer("decoder")
     graph = Graph(int8)
     ids = graph("Shape", "tokens")

@@ -1,5 +1,8 @@
 """ONNX Runtime computes what the layers compute, and finds the same translations."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import keras
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from keras_attention.decoding import generator as on_generator
 from keras_attention.decoding import threads as on_threads
 from keras_attention.decoding.logits import candidates
 from keras_attention.graphs import runtime as on_runtime
+from keras_attention.graphs.transformer import STEPS
 from keras_attention.text import END, SPECIAL_WORDS, START, Vocabulary, padded
 from keras_attention.translation.translator import Translator
 
@@ -101,7 +105,8 @@ def test_every_step_has_the_logits_of_the_model(name, alone, most_copied, transl
 
 
 @pytest.mark.parametrize(
-    ("search", "most_copied"), [*((search, AS_IT_IS) for search in SEARCHES), ("greedy", 2)]
+    ("search", "most_copied"),
+    [*((search, AS_IT_IS) for search in SEARCHES), ("greedy", 2), ("drawn", 2)],
 )
 @pytest.mark.parametrize("name", MODELS)
 def test_the_translations_are_those_of_keras(name, search, most_copied, translators, monkeypatch):
@@ -130,6 +135,47 @@ def test_a_long_cache_is_written_in_place_and_copied_only_for_more_room(translat
         state = after
     assert slots == [1, 2, 5, 5, 5, 8, 8, 8, 11]
     assert moved == [True, True, True, False, False, True, False, False, True]
+
+
+def test_rows_of_a_cache_with_empty_slots_go_on_as_they_would_alone(translators, monkeypatch):
+    with_small_caches(monkeypatch)
+    runtime, context = graphs.Runtime(translators("post-norm").model), sentences(7)
+    step, rows = runtime.step(), np.array([4, 1])
+    encoded, few = runtime.encode(context), runtime.encode(context[rows])
+    tokens = np.random.default_rng(1).integers(4, WORDS, (L, 7))
+    memory, state, state_of_few = encoded["memory"], encoded["state"], few["state"]
+    for place in range(4):  # then one of five slots is empty
+        _, _, state = step(tokens[place], memory, state)
+        _, _, state_of_few = step(tokens[place, rows], few["memory"], state_of_few)
+    memory, state = step.take((memory, state), rows)
+    for place in range(4, L):
+        logits, _, state = step(tokens[place, rows], memory, state)
+        expected, _, state_of_few = step(tokens[place, rows], few["memory"], state_of_few)
+        np.testing.assert_allclose(logits, expected, atol=1e-5)
+
+
+def test_threads_that_need_a_session_at_the_same_time_share_one(translators, monkeypatch):
+    class Slow(on_runtime._Session):
+        def __init__(self, graph):
+            time.sleep(0.1)
+            made.append(graph)
+            super().__init__(graph)
+
+    made = []
+    with_small_caches(monkeypatch, most_copied=0)
+    runtime = graphs.Runtime(translators("tied").model)
+    step, states = runtime.step(), [runtime.encode(sentences(3)) for _ in range(4)]
+    monkeypatch.setattr(on_runtime, "_Session", Slow)
+    with ThreadPoolExecutor(4) as pool:
+        found = [*pool.map(lambda state: step(np.full(3, 5), **state)[0], states)]
+    assert len(made) == 1
+    for logits in found:
+        np.testing.assert_array_equal(logits, found[0])
+
+
+def test_an_unknown_kind_of_step_is_refused(translators):
+    with pytest.raises(ValueError, match="one of several, alone, in place, got 'few'"):
+        graphs.step_graph(translators("tied").model, kind="few")
 
 
 def test_what_is_ruled_out_is_never_found_though_it_is_likeliest(translators):
@@ -201,7 +247,9 @@ def test_every_thread_has_two_batches_unless_tokens_are_drawn(
     assert found == sizes
 
 
-def test_eight_bits_are_close_and_a_quarter_as_large(translators):
+@pytest.mark.parametrize("most_copied", [AS_IT_IS, 0])
+def test_eight_bits_are_close_and_a_quarter_as_large(most_copied, translators, monkeypatch):
+    with_small_caches(monkeypatch, most_copied)
     model, context = translators("pre-norm").model, sentences(40)
     tokens = np.random.default_rng(1).integers(4, WORDS, 40).astype("int32")
     logits = []
@@ -223,8 +271,7 @@ def test_the_graphs_are_valid_onnx(int8, translators):
 
     model = translators("learned").model
     made = [graphs.encoder_graph(model, int8)]
-    kinds = (False, False), (True, False), (True, True)
-    made += [graphs.step_graph(model, int8, *kind) for kind in kinds]
+    made += [graphs.step_graph(model, int8, kind) for kind in STEPS]
     for graph in map(onnx.load_from_string, made):
         onnx.checker.check_model(graph, full_check=True)
         assert {each.domain for each in graph.opset_import} == {""}  # no operations of its own
