@@ -235,7 +235,11 @@ def draw(raw, figure, cost):
             else:
                 growth(panel, drawn[each], LABELS[each[1]], COLOR_OF)
         its_panels[0].set_ylabel(f"{WORDS[row[0][0]]}, {cost.unit}", fontsize=9)
-    panels[0][0].legend(frameon=False, fontsize=8)
+    by_name = {}
+    for panel in panels.flat:
+        handles, names = panel.get_legend_handles_labels()
+        by_name |= dict(zip(names, handles, strict=True))
+    panels[0][0].legend(by_name.values(), by_name, frameon=False, fontsize=8)
     finish(figure, f"{cost.name} by size; dotted: {cost.dotted}, by formula")
 
 
