@@ -93,12 +93,11 @@ def step_graph(model: keras.Model, int8: bool = False, kind: str = SEVERAL) -> b
         "count": Tensor("INT64", (1,)),
         "memory_bias": Tensor("FLOAT", ("B", 1, 1, "S")),
     }
-    bias = None if alone and not in_place else "bias"
+    bias = None if kind == ALONE else "bias"
+    if bias:
+        inputs[bias] = Tensor("FLOAT", (1, 1, 1, "C") if in_place else ("B", 1, "W", "P + W"))
     if in_place:
-        inputs["bias"] = Tensor("FLOAT", (1, 1, 1, "C"))
         inputs["slot"] = Tensor("INT64", ("B", "H", 1, 3))
-    elif not alone:
-        inputs["bias"] = Tensor("FLOAT", ("B", 1, "W", "P + W"))
     outputs = {
         "logits": Tensor("FLOAT", ("B · W", "V or more")),
         "log_probabilities": Tensor("FLOAT", ("B · W", "k")),
@@ -107,8 +106,8 @@ def step_graph(model: keras.Model, int8: bool = False, kind: str = SEVERAL) -> b
     for number, layer in enumerate(layers_of(decoder, TransformerDecoderLayer), start=1):
         block = layer.self_attention
         before = _before(graph, x, block)
-        for kind, part in zip(CACHED, _keys_and_values(block), strict=True):
-            name, new = f"{kind}_{number}", _heads(graph, before, ids, part, alone=alone)
+        for cached, part in zip(CACHED, _keys_and_values(block), strict=True):
+            name, new = f"{cached}_{number}", _heads(graph, before, ids, part, alone=alone)
             if in_place:
                 graph("ScatterND", name, "slot", new, name=f"next_{name}")
             else:
