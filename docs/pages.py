@@ -191,8 +191,8 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, **_):
     """Let links of the pages of docs/ and of the README lead to where things are on the site."""
-    if "/" in page.file.src_uri:
-        return markdown
+    if "/" in page.file.src_uri:  # pages of data/ and examples/, which are as deep in both
+        return markdown.replace("](../../docs/", "](../../")
     pages = pages_of_files()
     markdown = re.sub(
         rf"(?<!!)(\[[^\]]*\])\(\.\./({PACKAGE}/[^)]+)\)",

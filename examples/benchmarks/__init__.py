@@ -18,3 +18,5 @@ In reading order:
 
 A module that runs in the process of a contestant imports no framework but its own.
 """
+
+import keras_attention_command  # noqa: F401  `keras_attention` now loads Keras only where needed

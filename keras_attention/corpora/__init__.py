@@ -3,7 +3,6 @@
 from keras_attention.corpora.alignments import aligned
 from keras_attention.corpora.batches import ROWS, Batches
 from keras_attention.corpora.grammar import AlignedPair, Grammar
-from keras_attention.corpora.held_out import held_out
 from keras_attention.corpora.joining import join_pairs
 from keras_attention.corpora.plans import Plan
 from keras_attention.corpora.shapes import BUCKETS, LONGEST, MOST_SHAPES, bucket_of, fit_shapes
@@ -15,7 +14,7 @@ from keras_attention.corpora.sources import (
     load,
     read_pairs,
 )
-from keras_attention.corpora.splits import Split, fingerprint, split
+from keras_attention.corpora.splits import Split, fingerprint, held_out, split
 
 __all__ = [
     "AlignedPair",

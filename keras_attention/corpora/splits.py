@@ -1,13 +1,20 @@
-"""Split a corpus without a leak, and identify a corpus or a pair by its hash."""
+"""Split a corpus without a leak, and identify a corpus or a pair by its hash.
+
+What the bundled translators did not learn from is known by such hashes, without the sentences.
+"""
 
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from keras_attention.corpora.grammar import AlignedPair
 from keras_attention.corpora.sources import Pair
+from keras_attention.storage import bundled
 from keras_attention.text import caseless
+
+_LENGTH = 16  # of the digests in the file of held-out pairs
 
 
 class Split(NamedTuple):
@@ -59,6 +66,28 @@ def split(
         side = 0 if place < shares[0] else 1 if place < shares[0] + shares[1] else 2
         parts[side].append(pair)
     return parts
+
+
+def held_out(pairs: Iterable[Pair | AlignedPair]) -> list:
+    """Return the pairs on which the translators that come with the package were scored.
+
+    They are 2,367 pairs of spa-eng, and share no sentence with the pairs for training. `split`
+    draws other ones, so most pairs of its parts for validation and test were for training here.
+
+    Args:
+        pairs: pairs of a corpus, with `context` (Spanish) and `target` (English).
+
+    Returns:
+        Those that were held out, in their order.
+    """
+    return [pair for pair in pairs if digest(pair)[:_LENGTH] in _digests()]
+
+
+@cache
+def _digests():
+    """Read the first digits of the digests."""
+    lines = bundled("translators", "held_out.txt").read_text(encoding="ascii").splitlines()
+    return {line for line in lines if not line.startswith("#")}
 
 
 def digest(pair: Pair | AlignedPair) -> str:
