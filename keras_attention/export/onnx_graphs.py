@@ -113,17 +113,38 @@ def _spec(name, tensor):
 
 
 def _convert(function, specs, path):
-    """Convert a function that returns a dictionary of tensors; return the names in the graph."""
-    import tensorflow as tf
-    import tf2onnx
+    """Convert a function that returns a dictionary of tensors; return the names in the graph.
 
-    graph, _ = tf2onnx.convert.from_function(
-        tf.function(function, input_signature=specs, autograph=False),
-        specs,
-        opset=OPSET,
-        output_path=str(path),
+    Not all of tf2onnx's optimizers: `BackToBackOptimizer` drops the first of two `Reshape`s in a
+    row, although a 0 in the shape of the second stands for a dimension of the first.
+    """
+    import tensorflow as tf
+    from tf2onnx import optimizer, tf_loader, tfonnx
+
+    traced = tf.function(function, input_signature=specs, autograph=False).get_concrete_function()
+    inputs = {tensor.name: spec.name for tensor, spec in zip(traced.inputs, specs, strict=False)}
+    outputs = {tensor.name: name for name, tensor in traced.structured_outputs.items()}
+    frozen = tf_loader.from_function(traced, list(inputs), list(outputs))
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(frozen, name="")
+        converted = tfonnx.process_tf_graph(
+            graph,
+            opset=OPSET,
+            input_names=list(inputs),
+            output_names=list(outputs),
+            tensors_to_rename=inputs | outputs,
+        )
+    kept = (
+        optimizer.TransposeOptimizer,
+        optimizer.ConstFoldOptimizer,
+        optimizer.LoopOptimizer,
+        optimizer.MergeDuplicatedNodesOptimizer,
+        optimizer.IdentityOptimizer,
     )
+    converted = optimizer.optimize_graph(converted, optimizers={each.__name__: each for each in kept})
+    model = converted.make_model(path.stem)
+    path.write_bytes(model.SerializeToString())
     return {
-        "inputs": [each.name for each in graph.graph.input],
-        "outputs": [each.name for each in graph.graph.output],
+        "inputs": [each.name for each in model.graph.input],
+        "outputs": [each.name for each in model.graph.output],
     }

@@ -81,7 +81,8 @@ def test_every_epoch_draws_every_sentence(tiny_run, watched):
 def test_the_score_of_the_last_epoch_is_that_of_the_model_then(tiny_run, watched):
     history = json.loads((watched / "history.json").read_text())
     best = int(np.argmin(history["val_masked_loss"]))
-    sample = tiny_run.validation[:: len(tiny_run.validation) // 5][:5]
+    count = len(tiny_run.validation)
+    sample = [tiny_run.validation[place * count // 5] for place in range(5)]
     scores = evaluation.bleu(Translator.load(watched), sample)
     assert history["val_bleu"][best] == pytest.approx(scores.as_written.value)
     assert history["val_bleu_words"][best] == pytest.approx(scores.words.value)
