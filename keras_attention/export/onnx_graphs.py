@@ -34,6 +34,9 @@ from keras_attention.translation.folders import CONFIG_FILE, CONTEXT_FILE, TARGE
 from keras_attention.translation.translator import Translator
 
 OPSET = 17
+# Of tf2onnx, but not `BackToBackOptimizer`: of two `Reshape`s in a row it drops the first, although
+# a 0 in the shape of the second stands for a dimension of the first, as it does for a single head.
+OPTIMIZERS = ("Transpose", "ConstFold", "Loop", "MergeDuplicatedNodes", "Identity")
 
 
 def write_onnx(translator: Translator, folder: Path | str, *, max_length: int = 50) -> None:
@@ -113,11 +116,7 @@ def _spec(name, tensor):
 
 
 def _convert(function, specs, path):
-    """Convert a function that returns a dictionary of tensors; return the names in the graph.
-
-    Not all of tf2onnx's optimizers: `BackToBackOptimizer` drops the first of two `Reshape`s in a
-    row, although a 0 in the shape of the second stands for a dimension of the first.
-    """
+    """Convert a function that returns a dictionary of tensors; return the names in the graph."""
     import tensorflow as tf
     from tf2onnx import optimizer, tf_loader, tfonnx
 
@@ -134,14 +133,8 @@ def _convert(function, specs, path):
             output_names=list(outputs),
             tensors_to_rename=inputs | outputs,
         )
-    kept = (
-        optimizer.TransposeOptimizer,
-        optimizer.ConstFoldOptimizer,
-        optimizer.LoopOptimizer,
-        optimizer.MergeDuplicatedNodesOptimizer,
-        optimizer.IdentityOptimizer,
-    )
-    converted = optimizer.optimize_graph(converted, optimizers={each.__name__: each for each in kept})
+    optimizers = {name: getattr(optimizer, f"{name}Optimizer") for name in OPTIMIZERS}
+    converted = optimizer.optimize_graph(converted, optimizers=optimizers)
     model = converted.make_model(path.stem)
     path.write_bytes(model.SerializeToString())
     return {
