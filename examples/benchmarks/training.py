@@ -327,7 +327,8 @@ def _whole_name(name):
 def draw(raw, figure):
     """Draw a panel of bars for each condition."""
     count = len(raw["measured"])
-    figure.set_size_inches(min(4 * count, 12), 2.6 * -(-count // 3))
+    most = max(map(len, raw["measured"].values()))  # bars, whose names may have two lines
+    figure.set_size_inches(min(4 * count, 12), max(2.6, 0.48 * most) * -(-count // 3))
     panels = [*figure.subplots(-(-count // 3), min(count, 3), squeeze=False).flat]
     for panel, (condition, by_name) in zip(panels, raw["measured"].items(), strict=False):
         values = {_whole_name(name): rates(found) for name, found in by_name.items()}
