@@ -21,7 +21,7 @@ def repeat_copy(
     """Copy sequences of bits a given number of times, then write an end marker.
 
     Compares a Neural Turing Machine with an LSTM of the same number of parameters, on the same
-    sequences of up to five vectors and up to five copies. Takes two minutes on two CPU cores.
+    sequences of up to five vectors and up to five copies. Takes one minute on two CPU cores.
     """
     perform("repeat-copy", out, seed, quick)
 

@@ -25,7 +25,7 @@ def everything(
 ) -> None:
     """Run all experiments, each in its own folder, and write a page of all figures.
 
-    Takes half an hour. Finished experiments are not repeated, so an interrupted command can
+    Takes about an hour. Finished experiments are not repeated, so an interrupted command can
     continue. Exits with status 1 if a figure misses its target.
     """
     from keras_attention import lab

@@ -13,7 +13,7 @@ def glimpses(
     """Learn where to take glimpses: one digit in clutter, from a few of them.
 
     Compares the recurrent attention model, the same model with all glimpses at the centre, and a
-    dense network on the whole picture. Takes two minutes on two CPU cores.
+    dense network on the whole picture. Takes four minutes on two CPU cores.
     """
     perform("glimpses", out, seed, quick)
 
@@ -26,6 +26,6 @@ def two_digits(
     """Read two digits from left to right, learning where to take glimpses.
 
     Compares the deep recurrent attention model, the same model with all glimpses at the centre, and
-    a dense network on the whole picture. Takes two minutes on two CPU cores.
+    a dense network on the whole picture. Takes five minutes on two CPU cores.
     """
     perform("two-digits", out, seed, quick)

@@ -36,7 +36,7 @@ def babi(
     """Answer questions about a story by attending to it several times.
 
     Compares an end-to-end memory network with the same network without the times of the sentences
-    (task 1) or with a single read (task 2). Takes half a minute on two CPU cores.
+    (task 1) or with a single read (task 2). Takes one minute on two CPU cores.
     """
     given = {"data": data, "hops": hops}
     given = {name: value for name, value in given.items() if value is not None}
