@@ -19,4 +19,5 @@ In reading order:
 A module that runs in the process of a contestant imports no framework but its own.
 """
 
-import keras_attention_command  # noqa: F401  `keras_attention` now loads Keras only where needed
+# With it, `keras_attention` loads Keras only where needed, as on the command line.
+import keras_attention_command  # noqa: F401

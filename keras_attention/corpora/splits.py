@@ -14,7 +14,7 @@ from keras_attention.corpora.sources import Pair
 from keras_attention.storage import bundled
 from keras_attention.text import caseless
 
-_LENGTH = 16  # of the digests in the file of held-out pairs
+_DIGITS = 16  # of a hash in the file of held-out pairs
 
 
 class Split(NamedTuple):
@@ -80,12 +80,12 @@ def held_out(pairs: Iterable[Pair | AlignedPair]) -> list:
     Returns:
         Those that were held out, in their order.
     """
-    return [pair for pair in pairs if digest(pair)[:_LENGTH] in _digests()]
+    return [pair for pair in pairs if digest(pair)[:_DIGITS] in _hashes_of_held_out()]
 
 
 @cache
-def _digests():
-    """Read the first digits of the digests."""
+def _hashes_of_held_out():
+    """Read the first digits of the hash of each pair."""
     lines = bundled("translators", "held_out.txt").read_text(encoding="ascii").splitlines()
     return {line for line in lines if not line.startswith("#")}
 

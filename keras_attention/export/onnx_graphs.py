@@ -121,7 +121,8 @@ def _convert(function, specs, path):
     from tf2onnx import optimizer, tf_loader, tfonnx
 
     traced = tf.function(function, input_signature=specs, autograph=False).get_concrete_function()
-    inputs = {tensor.name: spec.name for tensor, spec in zip(traced.inputs, specs, strict=False)}
+    given = traced.inputs[: len(specs)]  # the others are weights
+    inputs = {tensor.name: spec.name for tensor, spec in zip(given, specs, strict=True)}
     outputs = {tensor.name: name for name, tensor in traced.structured_outputs.items()}
     frozen = tf_loader.from_function(traced, list(inputs), list(outputs))
     with tf.Graph().as_default() as graph:
