@@ -11,11 +11,14 @@ of the states follow each other backwards from δ_T = g_T, and all others follow
 
 Where TensorFlow computes without XLA, its tape stores every intermediate result of every step,
 makes a product for ∂U in each, as large as U itself, and adds them up.
+
+Where the inputs are vectors of an embedding, x_t is computed once for each different id.
 """
 
 import tensorflow as tf
 from keras import ops
 
+from keras_attention.kernels.embedding import lookup_of, spread
 from keras_attention.types import Array
 
 
@@ -32,7 +35,7 @@ def gru(
     """Return what each step of a GRU returns, and its last state.
 
     Args:
-        sequence: (B, T, E), with at least one step.
+        sequence: (B, T, E), with at least one step; maybe what `embedding` returned.
         kernel: W, (E, 3·D), as of `keras.layers.GRUCell`; a tensor, not a variable.
         recurrent_kernel: U, (D, 3·D), likewise.
         bias: b and c, (2, 3·D), likewise.
@@ -44,15 +47,15 @@ def gru(
     Returns:
         The states (B, T, D), in the order of the steps, or zeros; and the last state (B, D).
     """
+
+    def time_major(array):
+        """Return an array (B, T, …) as (T, B, …), in the order of the steps."""
+        array = tf.transpose(array, (1, 0, *range(2, array.shape.rank)))
+        return tf.reverse(array, [0]) if go_backwards else array
+
     bias, recurrent_bias = tf.unstack(bias)
-    steps = tf.transpose(sequence, (1, 0, 2))
-    is_real = None if mask is None else tf.transpose(mask)[..., None]
-    if go_backwards:
-        steps = tf.reverse(steps, [0])
-        is_real = None if is_real is None else tf.reverse(is_real, [0])
-    rows = tf.reshape(steps, (-1, steps.shape[-1]))
-    inputs = tf.nn.bias_add(tf.matmul(rows, kernel), bias)
-    inputs = tf.reshape(inputs, (*ops.shape(steps)[:2], bias.shape[0]))
+    inputs = _projected(sequence, kernel, bias, time_major)
+    is_real = None if mask is None else time_major(mask)[..., None]
     if first is None:
         first = tf.zeros_like(inputs[0, :, : recurrent_kernel.shape[0]])
         recurrent = tf.zeros_like(inputs[0]) + recurrent_bias
@@ -63,6 +66,20 @@ def gru(
     if zero_output_for_mask and is_real is not None:
         returned = tf.where(is_real, states, tf.zeros_like(states))
     return tf.transpose(returned, (1, 0, 2)), states[-1]
+
+
+def _projected(sequence, kernel, bias, time_major):
+    """Return x_t of all steps, (T, B, 3·D), by one product: of all inputs, or of the distinct."""
+
+    def project(rows):
+        return tf.nn.bias_add(tf.matmul(rows, kernel), bias)
+
+    lookup = lookup_of(sequence)
+    if lookup is not None:
+        return spread(project(lookup.rows), time_major(lookup.places))
+    steps = time_major(sequence)
+    inputs = project(tf.reshape(steps, (-1, steps.shape[-1])))
+    return tf.reshape(inputs, (*ops.shape(steps)[:2], bias.shape[0]))
 
 
 def _states(inputs, first, recurrent, kernel, bias, is_real):

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_attention.kernels import kernel_with_gradient
 from keras_attention.types import Array
 
 
@@ -37,7 +38,10 @@ class TokenEmbedding(keras.layers.Embedding):
     """
 
     def call(self, inputs: Array) -> Array:
-        return super().call(within(inputs, self.input_dim))
+        ids, kernel = within(inputs, self.input_dim), kernel_with_gradient("embedding")
+        if kernel is None:
+            return super().call(ids)
+        return kernel(self.embeddings, ids, self.compute_dtype)
 
     def quantized_call(self, *inputs: Any) -> Array:
         return super().quantized_call(*(within(each, self.input_dim) for each in inputs))

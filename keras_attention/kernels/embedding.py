@@ -1,0 +1,63 @@
+"""An embedding that remembers which of its vectors are the same.
+
+A batch repeats its words: of the tokens of 32 sentences about 45 % differ. What a layer computes
+from each vector alone it can compute once for all equal ones. With ids = distinct[places],
+
+E[ids] W = (E[distinct] W)[places]
+"""
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+from keras import ops
+
+from keras_attention.types import Array
+
+
+class Lookup(NamedTuple):
+    """Where vectors (…, E) come from: vectors = rows[places].
+
+    Attributes:
+        rows: the vectors of N different ids, (N, E).
+        places: which row stands where, int32 (…).
+    """
+
+    rows: Array
+    places: Array
+
+
+def embedding(table: Any, ids: Array, dtype: str) -> Array:
+    """Return the vectors of ids, of which `lookup_of` knows where they come from.
+
+    Whoever computes with the rows of that `Lookup` leaves the vectors unused, and TensorFlow does
+    not compute them.
+
+    Args:
+        table: the vectors of all ids, (V, E); a tensor or a variable.
+        ids: int32 (…), from 0 to V − 1.
+        dtype: of the vectors.
+
+    Returns:
+        (…, E).
+    """
+    distinct, places = tf.unique(tf.reshape(ids, (-1,)))
+    rows, vectors = (ops.cast(ops.take(table, wanted, axis=0), dtype) for wanted in (distinct, ids))
+    vectors._keras_attention_lookup = Lookup(rows, tf.reshape(places, tf.shape(ids)))
+    return vectors
+
+
+def lookup_of(vectors: Array) -> Lookup | None:
+    """Return where vectors come from if they are what `embedding` returned, else None."""
+    return getattr(vectors, "_keras_attention_lookup", None)
+
+
+@tf.custom_gradient
+def spread(rows: Array, places: Array) -> Array:
+    """Return rows (N, D) at places (…), (…, D); their gradients are summed as one dense array."""
+
+    def gradient(upstream):
+        upstream = tf.reshape(upstream, (-1, upstream.shape[-1]))
+        flat, count = tf.reshape(places, (-1,)), tf.shape(rows)[0]
+        return tf.math.unsorted_segment_sum(upstream, flat, count), None
+
+    return tf.gather(rows, places), gradient
