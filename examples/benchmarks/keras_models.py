@@ -5,6 +5,8 @@ TensorFlow tutorial does; KerasHub, which has none of its own, with those of thi
 faster, so plain Keras also takes part with them.
 """
 
+import math
+
 import numpy as np
 
 from examples.benchmarks import batches as on_batches
@@ -32,8 +34,8 @@ class _Trainer:
             keep_freed_memory()
         keras.utils.set_random_seed(0)
         self.kind, self.sizes = kind, sizes
-        self.model = self.build()
         self.steps = {name: condition.steps for name, condition in conditions.items()}
+        self.model = self.build()
         self.datasets = {
             name: self.dataset(*pool, condition) for name, condition in conditions.items()
         }
@@ -123,9 +125,19 @@ class ThisPackage(_Trainer):
             )
         smoothing = LABEL_SMOOTHING[self.kind]
         compile_for_training(
-            model, LEARNING_RATE, label_smoothing=smoothing, jit_compile=self.jit_compile
+            model,
+            LEARNING_RATE,
+            label_smoothing=smoothing,
+            jit_compile=self.jit_compile,
+            steps_per_execution=self.steps_at_once(),
         )
         return model
+
+    def steps_at_once(self):
+        """Return the steps of a call that divide the turns of all conditions, as `train` does."""
+        from keras_attention.training import steps_at_once
+
+        return steps_at_once(math.gcd(*self.steps.values()))
 
     def dataset(self, context_ids, target_ids, condition):
         """Return batches of the package; if compiled, in its shapes for the whole pool.
@@ -172,7 +184,8 @@ class Recipe(ThisPackage):
         settings = self.settings = runs.Settings(model="transformer", **self.sizes)
         words = range(self.sizes["vocabulary"])
         model = runs.build(settings, words, words)
-        runs.compile_model(model, settings, jit_compile=self.jit_compile)
+        options = {"jit_compile": self.jit_compile, "steps_per_execution": self.steps_at_once()}
+        runs.compile_model(model, settings, **options)
         return model
 
     def dataset(self, context_ids, target_ids, condition):

@@ -20,6 +20,7 @@ from keras_attention.training import (
     SeedEachEpoch,
     StopOnDivergence,
     compile_for_training,
+    steps_at_once,
     uses_xla,
 )
 from keras_attention.translation.builders import BYTES, least_weights, load_model
@@ -389,7 +390,7 @@ def compile_model(model: keras.Model, settings: Settings, **options: Any) -> Non
         label_smoothing=settings.label_smoothing,
         weight_decay=settings.weight_decay,
         optimizer=settings.optimizer,
-        **options,
+        **{"steps_per_execution": steps_at_once(settings.steps), **options},
     )
 
 

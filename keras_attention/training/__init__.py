@@ -1,7 +1,7 @@
 """Training: what `fit` minimizes, reports and schedules, and its callbacks."""
 
 from keras_attention.training.callbacks import RunCheckpoint, SeedEachEpoch, StopOnDivergence
-from keras_attention.training.compile import compile_for_training, uses_xla
+from keras_attention.training.compile import compile_for_training, steps_at_once, uses_xla
 from keras_attention.training.losses import MaskedCrossentropy, token_weights
 from keras_attention.training.metrics import MaskedAccuracy, MaskedLoss
 from keras_attention.training.optimizers import Adam, Muon
@@ -18,6 +18,7 @@ __all__ = [
     "StopOnDivergence",
     "WarmUp",
     "compile_for_training",
+    "steps_at_once",
     "token_weights",
     "uses_xla",
     "vaswani_peak",

@@ -11,6 +11,7 @@ from keras_attention.training.optimizers import Adam, Muon
 from keras_attention.training.schedules import WarmUp
 
 OPTIMIZERS = {"adam": Adam, "muon": Muon}
+MOST_STEPS = 5  # that follow each other without Python: progress bars still move
 
 
 def compile_for_training(
@@ -24,6 +25,7 @@ def compile_for_training(
     optimizer: str = "adam",
     crossentropy: type[MaskedCrossentropy] = MaskedCrossentropy,
     jit_compile: bool | None = None,
+    steps_per_execution: int = 1,
 ) -> None:
     """Compile a model with the masked loss and the masked metrics, and with XLA if possible.
 
@@ -39,6 +41,7 @@ def compile_for_training(
         optimizer: `"adam"` or `"muon"`, see `Muon`.
         crossentropy: class of the loss, `MaskedCrossentropy` or a subclass.
         jit_compile: whether XLA compiles the steps; None: as `uses_xla` says.
+        steps_per_execution: as for `keras.Model.compile`; see `steps_at_once`.
 
     Raises:
         ValueError: there is no such optimizer, or a decay without a warm-up.
@@ -60,6 +63,7 @@ def compile_for_training(
         loss=crossentropy(label_smoothing=label_smoothing),
         metrics=[MaskedAccuracy(), MaskedLoss()],
         jit_compile=jit_compile,
+        steps_per_execution=steps_per_execution,
     )
     _make_variables(model)
 
@@ -74,6 +78,22 @@ def uses_xla() -> bool:
     if keras.backend.backend() == "tensorflow":
         return not keras.distribution.list_devices()[0].startswith("cpu")
     return keras.backend.backend() == "jax"
+
+
+def steps_at_once(steps: int) -> int:
+    """Return `steps_per_execution` for epochs of so many steps, at most `MOST_STEPS`.
+
+    Between two calls of TensorFlow the device waits for Python, on a CPU for 2 ms. Keras makes
+    whole calls, so their steps must divide an epoch; otherwise it has more steps than it should. On
+    other backends, and where several devices share a batch, it is 1.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return 1
+    import tensorflow as tf
+
+    if tf.distribute.has_strategy():
+        return 1
+    return max(count for count in range(1, MOST_STEPS + 1) if steps % count == 0)
 
 
 def _make_variables(model):

@@ -8,6 +8,7 @@ from keras_attention.training import (
     Muon,
     WarmUp,
     compile_for_training,
+    steps_at_once,
     uses_xla,
 )
 from tests.numerics import as_numpy
@@ -121,3 +122,39 @@ def test_a_saved_training_goes_on_with_its_schedule_and_its_smoothing(tmp_path):
 def test_a_decay_without_a_warm_up_is_an_error():
     with pytest.raises(ValueError, match="decay_steps=3 needs a warm_up of at least 1 step"):
         compile_for_training(keras.Sequential([keras.layers.Dense(1)]), decay_steps=3)
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(100, 5), (8, 4), (7, 1), (1, 1)])
+def test_as_many_steps_at_once_as_divide_an_epoch(steps, expected):
+    assert steps_at_once(steps) == (expected if keras.backend.backend() == "tensorflow" else 1)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others have no strategies")
+def test_steps_that_several_devices_share_come_one_by_one():
+    import tensorflow as tf
+
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        assert steps_at_once(100) == 1
+
+
+@pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras refuses more than one")
+def test_steps_at_once_learn_what_they_learn_one_by_one():
+    """Also where the batches of validation are no multiple of them."""
+    ids = np.random.default_rng(0).integers(1, V, (12, 7), "int32")
+    batches = {"batch_size": 2, "shuffle": False, "verbose": 0}
+    validation = ids[:6, ::-1], ids[:6]
+
+    def trained(count):
+        model = word_by_word()
+        compile_for_training(model, 0.1, steps_per_execution=count)
+        found = model.fit(ids, ids[:, ::-1], **batches, epochs=2, validation_data=validation)
+        assert int(model.optimizer.iterations) == 12
+        return found.history, model.get_weights()
+
+    history, weights = trained(2)
+    expected, expected_weights = trained(1)
+    assert set(history) == set(expected)
+    for name, values in history.items():
+        np.testing.assert_allclose(values, expected[name], rtol=1e-5)
+    for one, other in zip(weights, expected_weights, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
