@@ -2,8 +2,9 @@
 
 The tutorial's model, against the same in PyTorch and in plain Keras, which has the tutorial's loss
 and metrics, and beside it those of this package. Theory: on the same batches, what is saved is what
-Keras does between its kernels; on batches of its own each pays for its padding, too. Beside it
-stands this package with XLA, which it leaves out on a CPU under TensorFlow.
+Keras does between its kernels, and the products of words that a batch repeats; on batches of its
+own each pays for its padding, too. Beside it stands this package with XLA, which it leaves out on a
+CPU under TensorFlow.
 
 All processes keep the memory that they free, as `keras-attention train` does; beside them stands
 this package with freed memory given back. TensorFlow multiplies with oneDNN in all processes, which
@@ -48,7 +49,9 @@ def figures(raw):
 
 SUBJECT = Subject(
     "Training the RNN with attention, beside plain Keras and PyTorch, on batches that each makes "
-    "itself, and on the same ones. All keep freed memory; TensorFlow multiplies with oneDNN.",
+    "itself, and on the same ones. All keep freed memory; TensorFlow multiplies with oneDNN. Shares "
+    "of the peak count the products of every word, also where this package makes one product for "
+    "a word that a batch repeats.",
     measure,
     figures,
     training.tables,
