@@ -49,9 +49,9 @@ def figures(raw):
 
 SUBJECT = Subject(
     "Training the RNN with attention, beside plain Keras and PyTorch, on batches that each makes "
-    "itself, and on the same ones. All keep freed memory; TensorFlow multiplies with oneDNN. Shares "
-    "of the peak count the products of every word, also where this package makes one product for "
-    "a word that a batch repeats.",
+    "itself, and on the same ones. All keep freed memory; TensorFlow multiplies with oneDNN. "
+    "Shares of the peak count the products of every word, also where this package multiplies a "
+    "word that a batch repeats only once.",
     measure,
     figures,
     training.tables,

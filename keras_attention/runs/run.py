@@ -390,7 +390,7 @@ def compile_model(model: keras.Model, settings: Settings, **options: Any) -> Non
         label_smoothing=settings.label_smoothing,
         weight_decay=settings.weight_decay,
         optimizer=settings.optimizer,
-        **{"steps_per_execution": steps_at_once(settings.steps), **options},
+        **options,
     )
 
 
@@ -425,7 +425,11 @@ def _begin(settings, vocabularies, checkpoint, distribution, jit_compile):
     with distribution.scope():
         model = build(settings, *vocabularies)
         compile_model(
-            model, settings, crossentropy=distribution.crossentropy, jit_compile=jit_compile
+            model,
+            settings,
+            crossentropy=distribution.crossentropy,
+            jit_compile=jit_compile,
+            steps_per_execution=steps_at_once(settings.steps) if distribution.shards == 1 else 1,
         )
     if checkpoint.epochs:
         distribution.restore(model, read)

@@ -85,13 +85,9 @@ def steps_at_once(steps: int) -> int:
 
     Between two calls of TensorFlow the device waits for Python, on a CPU for 2 ms. Keras makes
     whole calls, so their steps must divide an epoch; otherwise it has more steps than it should. On
-    other backends, and where several devices share a batch, it is 1.
+    other backends it is 1.
     """
     if keras.backend.backend() != "tensorflow":
-        return 1
-    import tensorflow as tf
-
-    if tf.distribute.has_strategy():
         return 1
     return max(count for count in range(1, MOST_STEPS + 1) if steps % count == 0)
 

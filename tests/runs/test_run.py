@@ -23,7 +23,7 @@ from keras_attention.runs.run import _sample
 from keras_attention.runs.settings import Settings
 from keras_attention.storage import locked, memory, sha256_of
 from keras_attention.text import normalize
-from keras_attention.training import uses_xla
+from keras_attention.training import steps_at_once, uses_xla
 from keras_attention.translation import evaluation
 from keras_attention.translation.translator import Translator
 from tests.conftest import PIECES_FILES, RUN_FILES, change_config, files
@@ -208,6 +208,30 @@ def test_a_model_that_attends_in_its_loop_is_compiled_on_a_cpu(model, where):
     compiles = runs.run._compiles(None, settings, Distribution())
     assert compiles == (keras.backend.backend() in where)
     assert not runs.run._compiles(False, settings, Distribution())
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_several_steps_follow_each_other_unless_devices_share_a_batch(
+    shards, tiny_run, tmp_path, monkeypatch
+):
+    given = []
+
+    def compiled(*_, steps_per_execution, **__):
+        given.append(steps_per_execution)
+        raise InterruptedError
+
+    monkeypatch.setattr(runs.run, "compile_model", compiled)
+    settings = replace(tiny_run.settings, steps=6, batch_size=14)
+    with pytest.raises(InterruptedError):
+        runs.train(
+            tiny_run.train,
+            tiny_run.validation,
+            tmp_path,
+            settings,
+            distribution=Distribution(shards=shards),
+            verbose=0,
+        )
+    assert given == [steps_at_once(6) if shards == 1 else 1]
 
 
 @pytest.mark.skipif(keras.backend.backend() != "torch", reason="only PyTorch has no XLA")

@@ -129,14 +129,6 @@ def test_as_many_steps_at_once_as_divide_an_epoch(steps, expected):
     assert steps_at_once(steps) == (expected if keras.backend.backend() == "tensorflow" else 1)
 
 
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="others have no strategies")
-def test_steps_that_several_devices_share_come_one_by_one():
-    import tensorflow as tf
-
-    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
-        assert steps_at_once(100) == 1
-
-
 @pytest.mark.skipif(keras.backend.backend() == "torch", reason="Keras refuses more than one")
 def test_steps_at_once_learn_what_they_learn_one_by_one():
     """Also where the batches of validation are no multiple of them."""
