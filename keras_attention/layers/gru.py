@@ -26,7 +26,8 @@ class GRU(keras.layers.RNN):
     their kernel once per step; here one product does this for all steps. The recurrent kernel is
     read before the loop: for the gradient, TensorFlow would store a copy of a variable for each
     step that reads it. Where a model of this package trains without XLA on a CPU, the gradient is
-    written out (`keras_attention.kernels`).
+    written out, and vectors of a `TokenEmbedding` are multiplied once for each different id
+    (`keras_attention.kernels`).
 
     Args:
         units: width of the state, D.
