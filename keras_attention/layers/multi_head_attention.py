@@ -9,11 +9,11 @@ from typing import Any
 import keras
 from keras import layers, ops
 
-from keras_attention.kernels import kernel_for_lookup
+from keras_attention.kernels import kernel_for_lookup, kernel_with_gradient
 from keras_attention.layers.base import Attention, Memory
 from keras_attention.layers.dropout import Dropout
 from keras_attention.layers.weights import WeightedLayer
-from keras_attention.ops import lookup, scaled_dot
+from keras_attention.ops import align_mask, masked_softmax, scaled_dot
 from keras_attention.ops.precision import matmul
 from keras_attention.types import Array, Shape
 
@@ -132,14 +132,16 @@ class MultiHeadAttention(WeightedLayer, Attention):
     ) -> tuple[Array, Array, list[Array]]:
         query = self.project_query(query)
         scores = scaled_dot(ops.swapaxes(query, 1, 2), ops.swapaxes(memory.keys, 2, 3))
-        read, weights, _ = lookup(scores, memory.values, memory.mask)
+        mask = None if memory.mask is None else align_mask(memory.mask, scores)
+        softmax = kernel_with_gradient("masked_softmax") or masked_softmax
+        weights = softmax(scores, mask)
         kernel = kernel_for_lookup(query.shape[1], memory.keys.shape[3], query.dtype)
         if kernel is not None:
             # XLA computes none of the above unless the weights are asked for
             return self.project_read(self._read_with(kernel, query, memory)), weights, state
-        if self.dropout > 0:
-            dropped = self.drop(weights)  # drops only if the current call is training
-            read = matmul(ops.cast(dropped, memory.values.dtype), memory.values)
+        # Drops only if the current call is training
+        dropped = self.drop(weights) if self.dropout > 0 else weights
+        read = matmul(ops.cast(dropped, memory.values.dtype), memory.values)
         return self.project_read(ops.swapaxes(read, 1, 2)), weights, state
 
     def _read_with(self, kernel, query, memory):
