@@ -2,8 +2,8 @@
 
 - `kernel_for_lookup`: the kernel of a lookup, where there is one and it is faster.
 - `kernel_for_adam`: likewise that of a step of Adam.
-- `kernel_with_gradient`: that of a crossentropy, an embedding, a GRU or a layer norm, with a
-  gradient that is written out; only within `gradients_written_out()`.
+- `kernel_with_gradient`: that of a crossentropy, an embedding, a GRU, a layer norm or a masked
+  softmax, with a gradient that is written out; only within `gradients_written_out()`.
 - `kernel_for_steps`: training steps that divide batches, not operations, among the cores.
 
 Here stands the only code of layers, models, training and decoding that knows a backend. Nothing

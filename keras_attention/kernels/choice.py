@@ -78,7 +78,8 @@ def kernel_with_gradient(name: str) -> Callable[..., Array] | None:
     """Return a kernel where gradients are to be written out, with TensorFlow on a CPU, else None.
 
     Args:
-        name: "crossentropy", "embedding", "gru" or "layer_norm", of the module and its function.
+        name: "crossentropy", "embedding", "gru", "layer_norm" or "masked_softmax", of the module
+            and its function.
     """
     if not _writes_out():
         return None
