@@ -3,7 +3,7 @@
 A product of (n, m) and (m, p) takes 2·n·m·p. Softmax, norms, activations and the optimizer are left
 out, as is usual. A training step takes three times the forward pass: each product has two more for
 its gradients. These are the operations of the equations, not of a program: a GRU of this package
-computes those of a word that a batch repeats only once (`keras_attention.kernels.embedding`).
+multiplies a word that a batch repeats only once (`keras_attention.kernels.embedding`).
 
 With S source and T target tokens, width D, vocabulary V, and for a Transformer N layers, width F of
 its feed-forward networks, and heads that are together as wide as the model:

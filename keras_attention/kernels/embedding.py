@@ -15,8 +15,8 @@ from keras import ops
 from keras_attention.types import Array
 
 
-class Lookup(NamedTuple):
-    """Where vectors (…, E) come from: vectors = rows[places].
+class Distinct(NamedTuple):
+    """What vectors (…, E) consist of: vectors = rows[places].
 
     Attributes:
         rows: the vectors of N different ids, (N, E).
@@ -28,9 +28,9 @@ class Lookup(NamedTuple):
 
 
 def embedding(table: Any, ids: Array, dtype: str) -> Array:
-    """Return the vectors of ids, of which `lookup_of` knows where they come from.
+    """Return the vectors of ids, of which `distinct_of` knows which are the same.
 
-    Whoever computes with the rows of that `Lookup` leaves the vectors unused, and TensorFlow does
+    Whoever computes with the rows of that `Distinct` leaves the vectors unused, and TensorFlow does
     not compute them.
 
     Args:
@@ -43,13 +43,13 @@ def embedding(table: Any, ids: Array, dtype: str) -> Array:
     """
     distinct, places = tf.unique(tf.reshape(ids, (-1,)))
     rows, vectors = (ops.cast(ops.take(table, wanted, axis=0), dtype) for wanted in (distinct, ids))
-    vectors._keras_attention_lookup = Lookup(rows, tf.reshape(places, tf.shape(ids)))
+    vectors._keras_attention_distinct = Distinct(rows, tf.reshape(places, tf.shape(ids)))
     return vectors
 
 
-def lookup_of(vectors: Array) -> Lookup | None:
-    """Return where vectors come from if they are what `embedding` returned, else None."""
-    return getattr(vectors, "_keras_attention_lookup", None)
+def distinct_of(vectors: Array) -> Distinct | None:
+    """Return what vectors consist of if `embedding` returned them, else None."""
+    return getattr(vectors, "_keras_attention_distinct", None)
 
 
 @tf.custom_gradient

@@ -18,7 +18,7 @@ Where the inputs are vectors of an embedding, x_t is computed once for each diff
 import tensorflow as tf
 from keras import ops
 
-from keras_attention.kernels.embedding import lookup_of, spread
+from keras_attention.kernels.embedding import distinct_of, spread
 from keras_attention.types import Array
 
 
@@ -74,9 +74,9 @@ def _projected(sequence, kernel, bias, time_major):
     def project(rows):
         return tf.nn.bias_add(tf.matmul(rows, kernel), bias)
 
-    lookup = lookup_of(sequence)
-    if lookup is not None:
-        return spread(project(lookup.rows), time_major(lookup.places))
+    distinct = distinct_of(sequence)
+    if distinct is not None:
+        return spread(project(distinct.rows), time_major(distinct.places))
     steps = time_major(sequence)
     inputs = project(tf.reshape(steps, (-1, steps.shape[-1])))
     return tf.reshape(inputs, (*ops.shape(steps)[:2], bias.shape[0]))

@@ -8,6 +8,7 @@ Where w is 0, so is ∂s. TensorFlow's tape would go back through both masks.
 import tensorflow as tf
 
 from keras_attention.ops.masks import LOWEST
+from keras_attention.ops.precision import precise
 from keras_attention.types import Array
 
 
@@ -21,7 +22,7 @@ def masked_softmax(scores: Array, mask: Array | None = None) -> Array:
     Returns:
         Weights (…, S), at least float32. A row with nothing to attend to gets weights 0.
     """
-    scores = tf.cast(scores, tf.float64 if scores.dtype == tf.float64 else tf.float32)
+    scores = precise(scores)
     if mask is None:
         return tf.nn.softmax(scores)
 

@@ -38,23 +38,23 @@ def with_random_weights(layer, *shape):
     return layer
 
 
-def test_vectors_are_rows_of_the_table_and_have_a_lookup():
+def test_vectors_are_rows_of_the_table_and_know_which_are_the_same():
     table = RNG.normal(size=(V, E)).astype("float32")
     vectors = embedding.embedding(table, IDS, "float32")
     np.testing.assert_array_equal(vectors, table[IDS])
-    rows, places = embedding.lookup_of(vectors)
+    rows, places = embedding.distinct_of(vectors)
     assert rows.shape == (DIFFERENT, E)
     np.testing.assert_array_equal(as_numpy(rows)[np.asarray(places)], table[IDS])
 
 
 def test_vectors_are_looked_up_in_the_dtype_that_is_asked_for():
     vectors = embedding.embedding(np.ones((V, E), "float32"), IDS, "bfloat16")
-    assert vectors.dtype == embedding.lookup_of(vectors).rows.dtype == "bfloat16"
+    assert vectors.dtype == embedding.distinct_of(vectors).rows.dtype == "bfloat16"
 
 
-def test_what_is_computed_from_vectors_has_no_lookup():
+def test_what_is_computed_from_vectors_does_not_know_it():
     vectors = embedding.embedding(np.ones((V, E), "float32"), IDS, "float32")
-    assert embedding.lookup_of(vectors + 1) is None
+    assert embedding.distinct_of(vectors + 1) is None
 
 
 def test_gradients_of_rows_are_sums_over_their_places():
