@@ -35,10 +35,21 @@ def crossentropy(answers: Array, logits: Array, label_smoothing: float) -> Array
             found += label_smoothing * (peaks - tf.reduce_mean(logits, axis=-1))
 
         def gradient(upstream):
-            share = label_smoothing / words  # of each word, the right one included
-            wanted = tf.one_hot(answers, words, 1 - label_smoothing + share, share)
-            return (shares - wanted) * tf.expand_dims(upstream, -1)
+            excess = shares if label_smoothing == 0 else shares - label_smoothing / words
+            rows = tf.reshape(excess * tf.expand_dims(upstream, -1), (-1, words))
+            wanted = (1 - label_smoothing) * tf.reshape(upstream, (-1,))
+            # In place, since the rows have no other reader; `tf.tensor_scatter_nd_add` copies them
+            rows = tf.raw_ops.ScatterNdNonAliasingAdd(
+                input=rows, indices=_places(answers), updates=-wanted
+            )
+            return tf.reshape(rows, tf.shape(logits))
 
         return found, gradient
 
     return losses(logits)
+
+
+def _places(answers):
+    """Return the indices of the answers in rows of logits (B · T, V), (B · T, 2)."""
+    answers = tf.reshape(answers, (-1,))
+    return tf.stack([tf.range(tf.size(answers)), answers], axis=-1)

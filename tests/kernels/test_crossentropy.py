@@ -93,3 +93,16 @@ def test_nobody_gets_a_kernel_who_did_not_ask():
 def test_under_a_strategy_there_is_no_kernel():
     with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
         assert kernels.kernel_with_gradient("crossentropy") is None
+
+
+@pytest.mark.parametrize("wrap", [lambda function: function, tf.function], ids=["eager", "graph"])
+def test_a_second_gradient_is_the_first(wrap):
+    @wrap
+    def gradients(logits):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(logits)
+            loss = ops.sum(kernels.kernel_with_gradient("crossentropy")(ANSWERS, logits, 0.0))
+        return tape.gradient(loss, logits), tape.gradient(loss, logits)
+
+    for found in gradients(ops.convert_to_tensor(LOGITS, "float32")):
+        assert_close(found, by_definition(0)[1], 1e-6)
