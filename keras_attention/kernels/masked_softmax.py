@@ -2,7 +2,8 @@
 
 w = softmax s over the unmasked positions, 0 elsewhere,   ∂s = w ⊙ (∂w − Σ w ⊙ ∂w)
 
-Where w is 0, so is ∂s. TensorFlow's tape would go back through both masks.
+Where w is 0, so is ∂s. TensorFlow's tape would go back through both masks. A row that has something
+to attend to needs no second mask: there exp(−3 · 10³⁸ − max s) is 0.
 """
 
 import tensorflow as tf
@@ -26,9 +27,11 @@ def masked_softmax(scores: Array, mask: Array | None = None) -> Array:
     if mask is None:
         return tf.nn.softmax(scores)
 
+    attends = tf.cast(tf.reduce_any(mask, axis=-1, keepdims=True), scores.dtype)  # 1 or 0 a row
+
     @tf.custom_gradient
     def weights(scores):
-        found = tf.where(mask, tf.nn.softmax(tf.where(mask, scores, LOWEST)), 0)
+        found = attends * tf.nn.softmax(tf.where(mask, scores, LOWEST))
 
         def gradient(upstream):
             return found * (upstream - tf.reduce_sum(found * upstream, axis=-1, keepdims=True))
