@@ -49,7 +49,7 @@ def ids(length):
 def model(request):
     build, options = BUILDERS[request.param]
     model = build(**SIZES, **options)
-    compile_for_training(model)
+    compile_for_training(model, jit_compile=True)
     return model
 
 
