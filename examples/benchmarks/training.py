@@ -320,7 +320,7 @@ def tables(raw):
 
 def _whole_name(name):
     """Name this package where an implementation's name says only how it computes."""
-    is_ours = name != OURS and IMPLEMENTATIONS[name][1] == "ThisPackage"
+    is_ours = name != OURS and IMPLEMENTATIONS[name][1] in ("ThisPackage", "Recipe")
     return f"{OURS},\n{name}" if is_ours else name
 
 
