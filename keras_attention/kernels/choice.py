@@ -62,8 +62,8 @@ def kernel_for_adam() -> Callable[..., None] | None:
 def gradients_written_out(wanted: bool = True) -> Iterator[None]:
     """Let layers and losses use kernels with gradients that are written out, where there are any.
 
-    They are for steps that XLA does not compile: it takes longer over them, and does not know an
-    operation of the crossentropy's.
+    They are for steps that XLA does not compile: XLA takes longer over them, and has no
+    `ScatterNdNonAliasingAdd`, which the crossentropy needs.
 
     Args:
         wanted: whether to let them.

@@ -37,10 +37,11 @@ def crossentropy(answers: Array, logits: Array, label_smoothing: float) -> Array
         def gradient(upstream):
             excess = shares if label_smoothing == 0 else shares - label_smoothing / words
             rows = tf.reshape(excess * tf.expand_dims(upstream, -1), (-1, words))
-            wanted = (1 - label_smoothing) * tf.reshape(upstream, (-1,))
             # In place, since the rows have no other reader; `tf.tensor_scatter_nd_add` copies them
             rows = tf.raw_ops.ScatterNdNonAliasingAdd(
-                input=rows, indices=_places(answers), updates=-wanted
+                input=rows,
+                indices=_places(answers),
+                updates=(label_smoothing - 1) * tf.reshape(upstream, (-1,)),
             )
             return tf.reshape(rows, tf.shape(logits))
 

@@ -15,9 +15,8 @@ class DividedModel(keras.Model):
     `set_intra_op_parallelism_threads(1)`, and with a `MaskedCrossentropy` as loss: see
     `keras_attention.kernels.parts`. Elsewhere its steps are those of `keras.Model`. Divided steps
     learn the same; dropout drops other numbers. Metrics must add up over tokens, as
-    `MaskedAccuracy` does. On TensorFlow without XLA layers and loss write out their gradients;
-    whoever compiles `train_step` with XLA on their own gives `compile` the argument
-    `jit_compile=True`.
+    `MaskedAccuracy` does. On TensorFlow without XLA layers and loss write out their gradients. To
+    compile `train_step` with XLA yourself, pass `jit_compile=True` to `compile` first.
 
     Args:
         *args, **kwargs: as for `keras.Model`.

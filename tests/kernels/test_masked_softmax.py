@@ -58,8 +58,9 @@ def test_half_precision_becomes_float32(dtype, expected):
     assert_close(weights, as_numpy(masked_softmax(scores, MASK)))
 
 
-def test_scores_of_padding_may_be_anything():
-    scores = np.where(MASK, SCORES, -np.inf).astype("float32")
+@pytest.mark.parametrize("score", [-np.inf, np.inf, np.nan])
+def test_scores_of_padding_may_be_anything(score):
+    scores = np.where(MASK, SCORES, score).astype("float32")
     weights, slope = oracle(MASK)
     assert_close(kernels.masked_softmax(scores, MASK), weights)
     (found,) = gradient(lambda s: ops.sum(kernels.masked_softmax(s, MASK) * UPSTREAM), scores)
